@@ -156,7 +156,7 @@ async def test_who_declines_an_offer_is_shown_the_code_and_the_way_back(page: Pa
     await page.get_by_role("button", name="No, end my part").click()
 
     await expect(page.get_by_text("Your completion code: D1")).to_be_visible()
-    await expect(page.get_by_role("link", name="Go back to where you came from")).to_have_attribute("href", BACK)
+    await expect(page.get_by_role("link", name="Finish")).to_have_attribute("href", BACK)
 
 
 async def test_who_is_paused_by_staff_reads_so_and_goes_on_afterwards(page: Page, other: Page, lab: RunningLab) -> None:

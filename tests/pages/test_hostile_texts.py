@@ -45,6 +45,7 @@ def study(image: str) -> dict[str, Any]:
     option = [{"id": "y", "text": f"Yes {HARM}"}, {"id": "n", "text": f"No {QUOTES}"}]
     return {
         "language": "en",
+        "look_back": "all",
         "pace": "live",
         "join": {"title": f"Title {HARM}", "text": text, "parameters": ["SESSION_ID"]},
         "appearance": {

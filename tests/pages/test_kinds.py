@@ -48,6 +48,7 @@ def example_of(kind: str) -> dict[str, Any]:
     others = max(1, parts.players[0] - 1)
     return {
         "language": "en",
+        "look_back": "all",
         "stages": [
             *earlier,
             stage.model_dump(mode="json") | {"id": stage.id, "kind": kind},

@@ -112,3 +112,58 @@ async def test_who_writes_in_a_game_is_named_like_the_other(
     await page.get_by_role("button", name=words_in(language)["send"], exact=True).click()
 
     await expect(page.get_by_role("listitem").filter(has_text=re.compile(": Hi$"))).to_have_text(f"{you}: Hi")
+
+
+FORM: dict[str, Any] = {
+    "pace": "live",
+    "completion": {"completed": {"code": "DONE", "redirect": "https://app.prolific.com/submissions/complete?cc=DONE"}},
+    "stages": [
+        {
+            "id": "ask",
+            "kind": "survey",
+            "stay": {"at_most_seconds": 600, "then": "go_on"},
+            "questions": [{"id": "age", "kind": "number", "title": "٣؟", "integer": True, "maximum": 99}],
+        }
+    ],
+    "cohorts": [{"seats": [{"open": True}]}],
+}
+
+
+async def test_an_arabic_page_is_laid_out_from_right_to_left_and_takes_arabic_digits(
+    page: Page, lab: RunningLab
+) -> None:
+    said = words_in("ar")
+    experiment = lab.started({**FORM, "language": "ar"})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.get_by_role("button", name=said["join"], exact=True).click()
+
+    field = page.locator("input[inputmode]")
+    await field.fill("١٢٣")
+    await page.get_by_role("button", name=said["go_on"], exact=True).click()
+    bound = await page.evaluate("new Intl.NumberFormat('ar').format(99)")
+    await expect(page.locator("main .field .problem")).to_have_text(said["at_most"].format(bound=bound))
+    assert await page.evaluate("[document.documentElement.dir, document.documentElement.lang]") == ["rtl", "ar"]
+    await field.fill("٣٤")
+    await page.get_by_role("button", name=said["go_on"], exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text(said["end_completed"])
+    data = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
+    assert [one["status"] for one in data] == ["completed"]
+
+
+async def test_a_language_that_the_lab_lacks_is_words_of_the_file(page: Page, lab: RunningLab) -> None:
+    words = {
+        "join": "Partecipa",
+        "go_on": "Continua",
+        "step": "Passo {number} di {count}",
+        "return_to": "Torna a {name}",
+    }
+    experiment = lab.started({**FORM, "language": "it", "appearance": {"words": words}})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.get_by_role("button", name="Partecipa").click()
+
+    await expect(page.locator("header summary")).to_have_text("Passo 1 di 1")
+    await page.locator("input[inputmode]").fill("34")
+    await page.get_by_role("button", name="Continua").click()
+
+    await expect(page.get_by_role("link", name="Torna a Prolific")).to_be_visible()
+    assert await page.evaluate("document.documentElement.lang") == "it"

@@ -10,7 +10,18 @@ from tests.pages.taking_part import STUDY, join
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
-TYPED: Final = {"1.5": 1.5, "0,25": 0.25, "12.05": 12.05, "-0.5": -0.5, "1e3": 1000, ".5": 0.5, "7.": 7, "1000": 1000}
+TYPED: Final = {
+    "1.5": 1.5,
+    "0,25": 0.25,
+    "12.05": 12.05,
+    "-0.5": -0.5,
+    "1e3": 1000,
+    ".5": 0.5,
+    "7.": 7,
+    "1000": 1000,
+    "\uff13\uff14": 34,
+    "\u0663\u0664\u066b\u0665": 34.5,
+}
 NUMBERS: Final[dict[str, Any]] = {
     "id": "about",
     "kind": "survey",

@@ -110,7 +110,7 @@ async def test_an_interview_shows_what_all_are_told_before_they_are_asked(page: 
 
 async def test_reactions_of_a_conversation_that_one_has_left_can_only_be_read(page: Page, lab: RunningLab) -> None:
     talk = {"id": "talk", "kind": "group_chat", "name": "The talk", "replies_and_reactions": True}
-    experiment = {"language": "en", "stages": [talk, BYE], "cohorts": [{"seats": [{"open": True}]}]}
+    experiment = {"language": "en", "look_back": "all", "stages": [talk, BYE], "cohorts": [{"seats": [{"open": True}]}]}
     await join(page, lab.started(experiment))
     await page.get_by_label("Your message").fill("Hello")
     await page.get_by_label("Your message").press("Enter")

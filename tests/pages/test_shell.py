@@ -1,6 +1,7 @@
 """The frame around the stages: finding the lab, losing it, several tabs, looking back."""
 
 import asyncio
+import re
 from typing import Any
 
 import psycopg
@@ -8,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, leave_talk
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -127,7 +128,7 @@ SHARED: dict[str, Any] = {
 
 
 async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, lab: RunningLab) -> None:
-    await join(page, lab.started({"language": "en", **SHARED}))
+    await join(page, lab.started({"language": "en", "look_back": "all", **SHARED}))
     await page.get_by_label("Certainly").check()
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
@@ -140,6 +141,31 @@ async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, la
     await expect(answers).to_have_text(["Certainly", "Never"])
     await page.get_by_role("button", name="Back to where you are").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_looking_back_shows_what_was_to_read_and_the_names_of_no_coming_stages(
+    page: Page, lab: RunningLab
+) -> None:
+    talk = {**STUDY["stages"][2], "description": "Talk about *buses*."}
+    welcome, quiet = STUDY["stages"][0], {**STUDY["stages"][0], "id": "quiet", "name": "Quiet", "look_back": "none"}
+    await join(page, lab.started({**STUDY, "stages": [welcome, quiet, talk, STUDY["stages"][3]]}))
+    await page.get_by_role("button", name="Continue").click()
+    await page.get_by_role("heading", level=1, name="Quiet").wait_for()
+    await page.get_by_text("Step 2 of 4").click()
+    await expect(page.locator(".steps li")).to_have_text([re.compile("Welcome"), re.compile("Quiet")])
+    await page.get_by_role("button", name="Continue").click()
+    await page.get_by_label("Your message").fill("Good morning")
+    await page.get_by_label("Your message").press("Enter")
+    await expect(page.locator(".message .said")).to_have_text("Good morning")
+    await leave_talk(page)
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+    await expect(page.locator(".steps button")).to_have_text(["Welcome", "The conversation"])
+    await page.get_by_role("button", name="The conversation").click()
+    await expect(page.get_by_text("Talk about buses.")).to_be_visible()
+    await expect(page.get_by_text("Good morning")).to_have_count(0)
+    await page.get_by_role("button", name="Welcome").click()
+    await expect(page.get_by_text("Please read this.")).to_be_visible()
 
 
 TALK: dict[str, Any] = {**STUDY, "stages": [STUDY["stages"][2]]}

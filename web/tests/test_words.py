@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import parley_lab.kinds.stages
-import parley_lab.web
 from parley_lab.base import errors
 from parley_lab.contracts import lives
+from parley_lab.kinds import page_words
 
-WORDS = Path(parley_lab.web.__file__).parent / "words"
+WORDS = page_words.FOLDER
 SHARED = Path(parley_lab.kinds.stages.__file__).parents[2]
 ALL_ERRORS = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.ParleyError)]
 
@@ -23,20 +23,35 @@ def words(language: str) -> dict[str, object]:
     return {key: said for file in files for key, said in json.loads(file.read_text()).items()}
 
 
-def test_both_languages_have_the_same_words() -> None:
+LANGUAGES = {"ar", "de", "en", "es"}
+
+
+def test_all_languages_have_the_same_words() -> None:
     folders = [WORDS, *(SHARED / "kinds" / "stages").glob("*/words")]
     found = {
         folder: {file.stem: set(json.loads(file.read_text())) for file in folder.glob("*.json")} for folder in folders
     }
 
     assert len(found) > 5
-    assert [folder for folder, languages in found.items() if set(languages) != {"de", "en"}] == []
-    assert [folder for folder, languages in found.items() if languages["de"] != languages["en"]] == []
+    assert [folder for folder, languages in found.items() if set(languages) != LANGUAGES] == []
+    assert [
+        folder for folder, languages in found.items() if any(one != languages["en"] for one in languages.values())
+    ] == []
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES - {"en"}))
+def test_the_same_is_filled_into_the_words_of_each_language(language: str) -> None:
+    english, other = page_words.words_in("en"), page_words.words_in(language)
+
+    different = {name for name in english if page_words.places_in(english[name]) != page_words.places_in(other[name])}
+
+    assert different == set()
+    assert {name for name in english if isinstance(english[name], str) != isinstance(other[name], str)} == set()
 
 
 def test_words_that_kinds_have_are_their_own() -> None:
     """Where two kinds have words under one key, they are the same: the one that is loaded later would win."""
-    for language in ("de", "en"):
+    for language in LANGUAGES:
         said: dict[str, set[str]] = {}
         for file in (WORDS / f"{language}.json", *(SHARED / "kinds" / "stages").glob(f"*/words/{language}.json")):
             for key, one in json.loads(file.read_text()).items():
@@ -78,6 +93,7 @@ TO_EXPERIMENTERS = {
     "in_a_game",
     "kinds_missing",
     "no_conversation",
+    "no_limits",
     "no_such_stage",
     "not_a_draft",
     "not_a_participant",

@@ -30,6 +30,7 @@ def document(cast: Cast, stages: list[Stage]) -> str:
             "parley": 1,
             "name": "Looking back",
             "seed": SEED,
+            "look_back": "all",
             "stages": [{"id": stage.id, "kind": stage.kind, **stage.row.stage} for stage in stages],
             "personas": [
                 {

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -34,46 +34,11 @@ def _image(address: str) -> str:
     return address
 
 
-Words = Annotated[str | None, Field(min_length=1, max_length=500)]
-
-
-class OwnWords(Document):
-    """Words of the pages that the experiment says in its own way; those left out are the lab's."""
-
-    join: Words = None
-    """The button that takes part."""
-    go_on: Words = None
-    """The button to the next stage."""
-    send: Words = None
-    """The button that sends an answer."""
-    say_it: Words = None
-    """The button that sends a message."""
-    ready_to_end: Words = None
-    """The button that ends a conversation for oneself."""
-    help: Words = None
-    """The button that asks for help."""
-    leave: Words = None
-    """The button to leave the study."""
-    leave_question: Words = None
-    """What is asked before a participant leaves."""
-    lab_says: Words = None
-    """Who speaks when the lab says something."""
-    waiting: Words = None
-    """The heading while a participant waits for others."""
-    waiting_text: Words = None
-    """What is said there."""
-    paused: Words = None
-    """What is said while the experiment is paused."""
-    join_full: Words = None
-    """What the link says when there is no place."""
-    join_over: Words = None
-    """What the link says when the study is over."""
-    end_completed: Words = None
-    """What is said to who has completed the study."""
-    end_left: Words = None
-    """What is said to who has left."""
-    end_other: Words = None
-    """What is said at ends that have no words of their own."""
+Sentence = Annotated[str, Field(min_length=1, max_length=2000)]
+PluralForm = Literal["zero", "one", "two", "few", "many", "other"]
+"""The names that CLDR has for the forms of a language."""
+OwnWords = dict[str, Sentence | dict[PluralForm, Sentence]]
+"""Words of the pages by their names; a sentence with a number in it may have a form for each plural."""
 
 
 class Appearance(Document):
@@ -87,5 +52,9 @@ class Appearance(Document):
     accent: str | None = Field(default=None, pattern="^#[0-9a-fA-F]{6}$")
     """The colour of buttons and marks, such as `#7a1f5c`. It is made darker on light pages, and lighter on dark ones,
     until its contrast is that of WCAG 2.2 AA."""
-    words: OwnWords = OwnWords()
-    """Words that the pages say in the experiment's own way."""
+    words: OwnWords = Field(default={})
+    """Words that the pages say in the experiment's own way, by the names that `parley words` prints; those left out are
+    the lab's. With all of them a page speaks a language that the lab does not have."""
+    words_from: str | None = None
+    """A file of such words in YAML or JSON, in the folder of the experiment file or below; the command line reads it.
+    `words` beside it win."""

@@ -166,6 +166,10 @@ class Made:
     __hash__ = None  # type: ignore[assignment]  # it is no key
 
 
+LookBack = Literal["all", "texts", "none"]
+"""What people may look back at once they have gone on from a stage."""
+
+
 class StageConfig(Document):
     """What stages of every kind have."""
 
@@ -184,6 +188,9 @@ class StageConfig(Document):
     links: bool = False
     """Whether people can follow web addresses in the texts of this stage, in those of the file and in what members
     say."""
+    look_back: LookBack | None = None
+    """What people may look back at here once they have gone on; left out: as the experiment says. Prompts of agents
+    stay as they are."""
     progress: Progress = Progress()
     audience: Audience = "private"
     """Who sees what a participant answers here, besides the participant. `mediators`: the mediators of the cohort, by

@@ -6,10 +6,15 @@ Such a name is in the language of the experiment, since those who talk call each
 from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
-NameLanguage = Literal["en", "de"]
+NameLanguage = Literal["en", "de", "es", "ar"]
 
 ENGLISH: Final[NameLanguage] = "en"
-PARTICIPANT: Final[Mapping[NameLanguage, str]] = {"en": "Participant", "de": "Person"}
+PARTICIPANT: Final[Mapping[NameLanguage, str]] = {
+    "en": "Participant",
+    "de": "Person",
+    "es": "Persona",
+    "ar": "مشارك",
+}
 """The word for those who have no name but a number."""
 
 _KNOWN: Final[tuple[NameLanguage, ...]] = get_args(NameLanguage)

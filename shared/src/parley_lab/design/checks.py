@@ -16,7 +16,7 @@ from parley_lab.base.errors import Problem
 from parley_lab.contracts.allocation import Allocation
 from parley_lab.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.contracts.join_page import OF_THE_PAGE, JoinPage
-from parley_lab.design import assigning, meetings, own_arms, sequences, stand_ins
+from parley_lab.design import assigning, meetings, own_arms, own_words, sequences, stand_ins
 from parley_lab.design.arms import Arms
 from parley_lab.design.complaints import LANGUAGE_EXPECTED, one_of, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
@@ -62,6 +62,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_idle_allocation(parts, value),
         *_unfilled_join_page(value),
         *_parameters_of_the_link(value),
+        *own_words.problems(value),
         *_cohort_problems(parts),
         *_stage_problems(parts),
         *_arm_problems(parts, value),

@@ -17,6 +17,7 @@ from parley_lab.contracts.experiment import (
     Document,
     Joining,
     Limits,
+    LookBack,
     ModelMode,
     Pace,
     Persona,
@@ -105,6 +106,9 @@ class Experiment(Document):
     """How people are asked whether they are still there."""
     join: JoinPage = JoinPage()
     """What people see before they take part."""
+    look_back: LookBack = "texts"
+    """What people may look back at on stages from which they have gone on. `all`: the whole page, with what was said
+    and answered. `texts`: what was there to read. `none`: nothing."""
     appearance: Appearance = Appearance()
     """How its pages look: logo, colour and own words."""
     language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$", max_length=35)

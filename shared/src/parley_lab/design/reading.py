@@ -17,6 +17,7 @@ from parley_lab.design.document import Experiment
 from parley_lab.design.factors import placed_in_factors, with_factors, without_factors
 from parley_lab.design.library import placed, with_library
 from parley_lab.design.media import ReadMedium, with_media
+from parley_lab.design.own_words import ReadWords, with_words
 from parley_lab.design.pairings import placed_in_pairings, with_pairings, without_pairings
 from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, with_spaces
 from parley_lab.design.persona_table import ReadTable, with_table
@@ -85,6 +86,7 @@ def read(
     max_bytes: int = MAX_BYTES,
     read_table: ReadTable | None = None,
     read_medium: ReadMedium | None = None,
+    read_words: ReadWords | None = None,
 ) -> Reading:
     """Parse a file. Without `read_medium`, the files that stages show keep their names.
 
@@ -96,6 +98,9 @@ def read(
     text = text if name.lower().endswith(".json") else with_spaces(text)
     value = parse(text, name, max_bytes=max_bytes)
     whole, problems = (value, []) if read_table is None else with_table(value, read_table)
+    if read_words is not None:
+        whole, of_words = with_words(whole, read_words)
+        problems = [*problems, *of_words]
     if read_medium is None:
         return Reading(name, whole, text, tuple(problems))
     whole, files, missing = with_media(whole, read_medium)

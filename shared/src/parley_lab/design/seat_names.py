@@ -5,7 +5,12 @@ from typing import Final
 
 from parley_lab.contracts.languages import PARTICIPANT, NameLanguage, language_of_names
 
-_MEDIATOR: Final[Mapping[NameLanguage, str]] = {"en": "Mediator", "de": "Moderation"}
+_MEDIATOR: Final[Mapping[NameLanguage, str]] = {
+    "en": "Mediator",
+    "de": "Moderation",
+    "es": "Moderación",
+    "ar": "ميسّر",
+}
 _NAMES: Final = {"participant": PARTICIPANT, "mediator": _MEDIATOR}
 
 

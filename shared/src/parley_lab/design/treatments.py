@@ -122,7 +122,8 @@ def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Conta
     values = variables_of(experiment, treatment)
     assigned = {name for one in experiment.assigned for name in one.names}
     known = {name: value for name, value in values.items() if name not in assigned}
-    stages = {one.id: stage_fields(one, treatment) for one in in_order(experiment.stages, treatment)}
+    usual = {"look_back": experiment.look_back}
+    stages = {one.id: _with(usual, stage_fields(one, treatment)) for one in in_order(experiment.stages, treatment)}
     present = [one for one in experiment.personas if personas is None or one.id in personas]
     fields = {one.id: persona_fields(one, treatment) for one in present}
     return Resolved(
@@ -134,6 +135,11 @@ def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Conta
         unfilled={name: one for name, one in stages.items() if _differs(one, assigned)},
         unfilled_personas={name: one for name, one in fields.items() if _differs(one, assigned)},
     )
+
+
+def _with(usual: Mapping[str, Json], fields: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of a stage, with what the experiment says of all stages where this one says nothing."""
+    return {**fields, **{name: value for name, value in usual.items() if fields.get(name) is None}}
 
 
 def _differs(fields: Json, assigned: Container[str]) -> bool:

@@ -72,6 +72,9 @@ class StageKind(ABC, Generic[ConfigT]):
     """
 
     config_model: ClassVar[type[StageConfig]]
+    is_only_read: ClassVar[bool] = False
+    """Whether its page holds nothing that was said or answered: then people may look back at all of it where the file
+    lets them look back at texts."""
 
     @abstractmethod
     def page(self, stage: ConfigT, view: OwnView) -> PageContent:

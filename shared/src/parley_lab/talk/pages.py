@@ -52,6 +52,10 @@ class Bearer:
         """Whether the member is in progress and on this stage."""
         return self.status == "in_progress" and self.stage_ids[self.position : self.position + 1] == (stage_id,)
 
+    def is_beyond(self, stage_id: str) -> bool:
+        """Whether the member has gone on from this stage."""
+        return stage_id in self.stage_ids[: self.position]
+
     def was_here(self, at: datetime) -> bool:
         """Whether the member was in this cohort at that time, or is there from the beginning."""
         return self.entered_at is None or at >= self.entered_at

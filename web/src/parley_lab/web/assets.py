@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from parley_lab.kinds import page_words
 from parley_lab.kinds.stages import kinds
 
 _HERE: Final = Path(__file__).resolve().parent
@@ -39,6 +40,8 @@ _FAMILY: Final = re.compile(r"`([a-z]+_)\$\{")
 _COMMENTS: Final = re.compile(r"^[ \t]*(?:/\*\*(?:[^*]|\*(?!/))*\*/|// .*)[ \t]*$", re.M)
 """Comments that fill whole lines: a quarter of what our scripts weigh. No text of ours has such a line."""
 _DIGEST_LENGTH: Final = 12
+_RIGHT_TO_LEFT: Final = ("ar",)
+"""The languages of the lab that are written so."""
 _LEAST_ZIPPED: Final = 512
 
 
@@ -127,6 +130,8 @@ class Assets:
 
     def page(self, entry: str, language: str) -> str:
         """The HTML document that begins with this script, with the words of this language in it."""
+        if entry == CONSOLE and f"{_OF_CONSOLE}{language}.json" not in self.files:
+            language = "en"
         given = {
             "assets": self.root,
             "kinds": self.kinds,
@@ -138,7 +143,7 @@ class Assets:
         preloaded = "\n".join(f'<link rel="modulepreload" href="{self.root}/{path}">' for path in self.first(entry))
         styles = "\n".join(f'<link rel="stylesheet" href="{self.root}/{path}">' for path in self.styles(entry))
         return f"""<!doctype html>
-<html lang="{language}">
+<html lang="{language}" dir="{_direction(language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -159,7 +164,7 @@ class Assets:
     def home(self, language: str) -> str:
         """The HTML document for people who open the address of the lab without a path; it needs no script."""
         return f"""<!doctype html>
-<html lang="{language}">
+<html lang="{language}" dir="{_direction(language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -171,6 +176,10 @@ class Assets:
 {(_HERE / "home" / f"{language}.html").read_text("utf-8")}</main></div></body>
 </html>
 """
+
+
+def _direction(language: str) -> str:
+    return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
 @cache
@@ -199,7 +208,7 @@ def _spoken(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _own() -> Iterator[tuple[str, bytes]]:
-    for folder, prefix in ((_HERE / "pages", ""), (_HERE / "words", "words/")):
+    for folder, prefix in ((_HERE / "pages", ""), (page_words.FOLDER, "words/")):
         for file in folder.rglob("*"):
             if file.suffix in _TYPES:
                 is_ours = file.suffix == ".js" and file.parent.name != "vendor"

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.contracts.experiment import STILL_THERE, Profile, StageConfig
+from parley_lab.base.errors import Conflict, InvalidInput, Problem
+from parley_lab.contracts.experiment import STILL_THERE, LookBack, Profile, StageConfig
 from parley_lab.contracts.lives import OUT, OUTCOMES, STILL_IN
 from parley_lab.gateway.cursors import cohort_cursor, cohort_cursor_text
 from parley_lab.gateway.resources.members import ProfileResource
@@ -25,13 +25,14 @@ from parley_lab.gateway.resources.participants import (
     ReasonResource,
     StageMark,
     StagePage,
+    StageTexts,
     StayResource,
     ThreadState,
     TimerPurpose,
     TimerResource,
     WaitingResource,
 )
-from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, OwnView, Question, Questions, Reason
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, OwnView, PageContent, Question, Questions, Reason
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.standing import OpenAsk, OpenTimer, Standing
 from parley_lab.members.stays import LEAST, MOST, StayTimes
@@ -173,7 +174,17 @@ def _profile(member: Member) -> dict[str, str]:
 
 def _mark(standing: Standing, index: int) -> StageMark:
     stage = standing.design.stage(standing.stage_ids[index])
-    return StageMark(id=stage.id, title=stage.title, kind=stage.kind, state=state_of(standing, index))
+    state = state_of(standing, index)
+    title = "" if state == "locked" else stage.title
+    return StageMark(id=stage.id, title=title, kind=stage.kind, state=state, look_back=look_back_of(stage))
+
+
+def look_back_of(stage: StageConfig) -> LookBack:
+    """What people may look back at on a stage from which they have gone on."""
+    if stage.look_back == "texts" and kind_of(stage).is_only_read:
+        return "all"
+    # A run that was stored before there was such a rule.
+    return stage.look_back or "all"
 
 
 def page(standing: Standing, stay: StayTimes | None, shell: Shell, now: datetime) -> Page:
@@ -203,12 +214,15 @@ def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, n
     reasons = completion.reasons if state == "current" and isinstance(completion, Blocked) else ()
     questions = parts_of(stage).questions
     answer = standing.page(stage.id)
+    shown = None if is_locked else kind_of(stage).page(stage, view)
+    if state == "done" and look_back_of(stage) != "all":
+        return _looked_back(stage, shown, _answers_of_others(questions, view))
     return StagePage(
         stage_id=stage.id,
         kind=stage.kind,
         state=state,
         lock=_lock(standing, stage) if is_locked else None,
-        view=None if is_locked else kind_of(stage).page(stage, view),
+        view=shown,
         links=stage.links,
         answer=answer if questions is None or answer is None else questions.shown(answer),
         answers_of_others=_answers_of_others(questions, view),
@@ -218,6 +232,48 @@ def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, n
         thread=None if is_locked else _thread(standing, stage),
         asks=_asks(standing, now) if state == "current" else [],
         forms=_forms(standing, stage, view) if state == "current" and _is_asked(standing) else [],
+    )
+
+
+def require_look_back(stage: StageConfig, *, at_all: bool = False) -> None:
+    """That people may look back at the stage; `at_all` of it, with what was said there.
+
+    Raises:
+        Conflict: the experiment does not let them.
+    """
+    allowed = look_back_of(stage)
+    if allowed == "none" or (at_all and allowed != "all"):
+        raise Conflict("The experiment does not let you look back at this stage.", reason="no_look_back")
+
+
+def _looked_back(stage: StageConfig, shown: PageContent | None, others: list[OthersAnswer]) -> StagePage:
+    """The texts of a stage that is over for its reader, and what its audience lets them read."""
+    return StagePage(
+        stage_id=stage.id,
+        kind=stage.kind,
+        state="done",
+        lock=None,
+        view=None,
+        texts=None if shown is None else _texts_of(shown),
+        links=stage.links,
+        answer=None,
+        answers_of_others=others,
+        blocked_by=[],
+        thread=None,
+    )
+
+
+def _texts_of(shown: PageContent) -> StageTexts:
+    fields = shown.model_dump(mode="json", by_alias=True)
+    lines = fields.get("lines") or fields.get("text") or ""
+    text = "\n".join(lines) if isinstance(lines, list) else str(lines)
+    return StageTexts(
+        title=shown.title,
+        description=shown.description,
+        info=shown.info,
+        text=text,
+        media=fields.get("media") or [],
+        questions=fields.get("questions") or [],
     )
 
 

@@ -68,8 +68,9 @@ class ChoiceQuestion(OptionsQuestion):
     kind: Literal["choice"] = "choice"
     widget: Literal["radio", "dropdown"] = "radio"
     """How a page shows the options: all of them, or in a list that opens."""
-    correct: Slug | None = None
-    """The id of the right option, when there is one; participants and models never see it."""
+    correct: Slug | tuple[Slug, ...] | None = None
+    """The id of the right option, when there is one, or several of which each is right; participants and models never
+    see it."""
 
     def stored(self, value: Json) -> Json:
         if not isinstance(value, str) or value not in self.option_ids:
@@ -91,15 +92,23 @@ class ChoiceQuestion(OptionsQuestion):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if self.correct is not None and self.correct not in self.option_ids:
-            yield Problem("correct", repr(self.correct), f"one of the options {', '.join(self.option_ids)}")
+        for right in self.all_correct:
+            if right not in self.option_ids:
+                yield Problem("correct", repr(right), f"one of the options {', '.join(self.option_ids)}")
+        if self.correct == ():
+            yield Problem("correct", "an empty list", "at least one right option")
+
+    @property
+    def all_correct(self) -> tuple[str, ...]:
+        """Each option that is right."""
+        return self.correct if isinstance(self.correct, tuple) else (self.correct,) if self.correct is not None else ()
 
     @property
     def has_correct(self) -> bool:
         return self.correct is not None
 
     def is_correct(self, answer: Json) -> bool | None:
-        return None if self.correct is None or answer is None else bool(answer == self.correct)
+        return None if self.correct is None or answer is None else answer in self.all_correct
 
     def columns(self) -> list[Column]:
         columns = [*super().columns(), Column(f"{self.id}.text", f"{self.label} (text)", "text", derived=True)]

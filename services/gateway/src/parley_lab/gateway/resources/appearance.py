@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from parley_lab.contracts.appearance import Appearance
+from parley_lab.contracts.appearance import Appearance, OwnWords
 from parley_lab.gateway.resources.base import Resource
 from parley_lab.web.accents import accents
 
@@ -26,8 +26,8 @@ class AppearanceResource(Resource):
     logo_text: str = Field(examples=["University of Chur"])
     """What it shows."""
     accent: AccentResource | None
-    words: dict[str, str] = Field(examples=[{"go_on": "Next"}])
-    """Own words for those of the pages, by their names."""
+    words: OwnWords = Field(examples=[{"go_on": "Next"}])
+    """Own words for those of the pages, by their names; some have a form for each plural."""
 
 
 def shown_appearance(appearance: Appearance) -> AppearanceResource:
@@ -37,5 +37,5 @@ def shown_appearance(appearance: Appearance) -> AppearanceResource:
         logo=appearance.logo,
         logo_text=appearance.logo_text,
         accent=None if found is None else AccentResource.model_validate(found, from_attributes=True),
-        words=appearance.words.model_dump(exclude_none=True),
+        words=appearance.words,
     )

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from parley_lab.contracts.experiment import LookBack
 from parley_lab.contracts.join_page import MOST_PARAMETERS
 from parley_lab.gateway.resources.appearance import AppearanceResource
 from parley_lab.gateway.resources.base import Request, Resource, StorableJson, StorableText, TrueOrFalse
@@ -39,9 +40,12 @@ class StageMark(Resource):
 
     id: str = Field(examples=["talk"])
     title: str = Field(examples=["The conversation"])
+    """Empty for a stage to which they have not come: its name may tell too much."""
     kind: str = Field(examples=["group_chat"])
     state: Literal["done", "current", "waiting", "locked"]
     """`waiting`: the participant is there, and it is not open yet; `locked`: they have not come to it."""
+    look_back: LookBack
+    """What is shown of it once the participant has gone on: all of it, its texts, or nothing."""
 
 
 class AskResource(Resource):
@@ -310,6 +314,20 @@ class StayResource(Resource):
     """When their time is up; null: never, or the time is stopped by a pause."""
 
 
+class StageTexts(Resource):
+    """What there was to read on a stage from which the participant has gone on."""
+
+    title: str
+    description: str
+    info: str
+    text: str
+    """The text of the page, where its kind has one."""
+    media: list[dict[str, JsonValue]] = Field(default=[], examples=[[]])
+    """Images, sound and films of the page, as its view had them."""
+    questions: list[dict[str, JsonValue]] = Field(default=[], examples=[[]])
+    """What was asked there, as the view had it."""
+
+
 class StagePage(Resource):
     """Everything that one stage shows to the participant."""
 
@@ -318,7 +336,10 @@ class StagePage(Resource):
     state: Literal["done", "current", "waiting"]
     lock: Lock | None
     view: AnyPage | None
-    """What the page shows; its fields belong to the kind. Null while the stage is locked."""
+    """What the page shows; its fields belong to the kind. Null while the stage is locked, and once the participant has
+    gone on where only its texts may be looked back at."""
+    texts: StageTexts | None = None
+    """What may be looked back at in place of `view`."""
     links: bool = False
     """Whether web addresses in the texts of the stage may be followed (`links` in the file)."""
     answer: Any

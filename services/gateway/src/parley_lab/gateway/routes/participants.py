@@ -142,6 +142,8 @@ async def stage(stage_id: Slug, context: InContext, token: ReaderToken) -> Stage
         if index > standing.position:
             raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
         looked_at = standing.design.stage(stage_id)
+        if index < standing.position:
+            pages.require_look_back(looked_at)
         standing = await standings.looking_at(session, standing, looked_at)
         standing = await reads.with_company(session, standing, looked_at)
         stay = await _stay(session, standing, looked_at)

@@ -10,10 +10,12 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Problem, Unavailable
+from parley_lab.gateway import pages
 from parley_lab.gateway.context import Context, InContext, MemberToken, ReaderToken, reader_of
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.participants import GoOnRequest
 from parley_lab.gateway.resources.threads import MessageList, MessageRequest, MessageResource, TypingRequest
+from parley_lab.members import standings
 from parley_lab.members.standings import hash_token
 from parley_lab.store.failures import Overtaken
 from parley_lab.store.session import Session
@@ -37,6 +39,9 @@ async def messages(
     async with context.database.read() as session:
         reader = await reads.bearer(session, who.key)
         page = await reads.messages(session, thread_id, reader, after_seq=after_seq, most=limit)
+        if reader.is_beyond(page.stage_id):
+            standing = await standings.seen_by(session, who.key)
+            pages.require_look_back(standing.design.stage(page.stage_id), at_all=True)
     return MessageList(
         messages=[MessageResource.model_validate(message) for message in page.messages],
         read_to=page.read_to,

@@ -56,6 +56,7 @@ FILE: Final[dict[str, Any]] = {
     "name": "Small talk",
     "seed": 3,
     "pace": "live",
+    "look_back": "all",
     "stages": [
         {"id": "welcome", "kind": "info", "lines": ["# Hello"]},
         {

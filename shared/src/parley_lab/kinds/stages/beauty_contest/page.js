@@ -30,7 +30,7 @@ export default function ContestPage(stage) {
         })
       : null}
     ${view.messages.length > 0
-      ? html`<section><h2>${say("messages")}</h2><ul>${view.messages.map((/** @type {any} */ one) => html`<li>${say("round", { number: one.round })}, ${one.name}${one.is_you ? ` ${say("you")}` : ""}: <span class="said" dir="auto">${one.text}</span></li>`)}</ul></section>`
+      ? html`<section><h2>${say("messages")}</h2><ul>${view.messages.map((/** @type {any} */ one) => html`<li>${say("round", { number: one.round })}, ${one.name}${one.is_you ? ` ${say("you")}` : ""}: <span class="said" dir="auto" translate=${false}>${one.text}</span></li>`)}</ul></section>`
       : null}
   </article>`;
 }

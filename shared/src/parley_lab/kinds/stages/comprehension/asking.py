@@ -140,7 +140,8 @@ class ComprehensionScripts(PageScripts):
             attempts = attempts_of(self._check, member, view.answers.get(member.id, {}))
             if attempts.is_over:
                 continue
-            number, right = len(attempts.given) + 1, {asked.id: asked.correct for asked in self._check.questions}
+            number = len(attempts.given) + 1
+            right = {asked.id: str(asked.all_correct[0]) for asked in self._check.questions}
             rng = rng_of(f"{member.path.rpartition('/')[2]}/{key_of(number)}")
             form = Form(tuple(Field(asked.id, asked.field_schema()) for asked in self._check.questions))
             given = filled(form, rng, fixed=fixed_answers(self._check, member))

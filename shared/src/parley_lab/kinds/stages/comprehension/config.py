@@ -2,9 +2,10 @@
 
 import unicodedata
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictFloat, StrictInt
 
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import Slug, StageConfig
@@ -12,19 +13,27 @@ from parley_lab.kinds import Column, Json
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.questions import TextQuestion, Unfit
 
+RightAnswer = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
+
 
 class CheckedText(TextQuestion):
     """A word or a number to write."""
 
-    correct: str = Field(min_length=1)
-    """The right answer; capital letters, accents and spaces around it do not count. Participants never see it."""
+    correct: RightAnswer | tuple[RightAnswer, ...]
+    """The right answer, or several of which each is right. Of words, capital letters, accents and spaces around them do
+    not count. A number is right however it is written: `12`, `12.0` or `12,0`. Participants never see it."""
+
+    @property
+    def all_correct(self) -> tuple[str | float, ...]:
+        """Each answer that is right."""
+        return self.correct if isinstance(self.correct, tuple) else (self.correct,)
 
     @property
     def has_correct(self) -> bool:
         return True
 
     def is_correct(self, answer: Json) -> bool | None:
-        return None if answer is None else folded(str(answer)) == folded(self.correct)
+        return None if answer is None else any(_is_same(str(answer), right) for right in self.all_correct)
 
     def columns(self) -> list[Column]:
         return [*super().columns(), Column(f"{self.id}.correct", f"{self.label} (correct)", "boolean", derived=True)]
@@ -34,14 +43,17 @@ class CheckedText(TextQuestion):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if not folded(self.correct):
-            yield Problem("correct", repr(self.correct), "an answer with a letter or a number")
-        elif not self._may_be_given():
-            yield Problem("correct", repr(self.correct), f"what can be answered: {self.hint()}")
+        if not self.all_correct:
+            yield Problem("correct", "an empty list", "at least one right answer")
+        for right in self.all_correct:
+            if not folded(str(right)):
+                yield Problem("correct", repr(right), "an answer with a letter or a number")
+            elif not self._may_be_given(right):
+                yield Problem("correct", repr(right), f"what can be answered: {self.hint()}")
 
-    def _may_be_given(self) -> bool:
+    def _may_be_given(self, right: str | float) -> bool:
         try:
-            self.stored(self.correct)
+            self.stored(str(right))
         except Unfit:
             return False
         return True
@@ -50,8 +62,8 @@ class CheckedText(TextQuestion):
 class CheckedChoice(ChoiceQuestion):
     """One answer out of several."""
 
-    correct: Slug
-    """The id of the right option; participants and models never see it."""
+    correct: Slug | tuple[Slug, ...]
+    """The id of the right option, or several of which each is right; participants and models never see it."""
 
 
 CheckedQuestion = Annotated[CheckedText | CheckedChoice, Field(discriminator="kind")]
@@ -67,6 +79,24 @@ class ComprehensionStage(StageConfig):
     """How often all questions may be answered. Left out: people may try until all is right, and agents five times."""
     when_failed: Literal["go_on", "screened_out"] = "go_on"
     """What happens after the last attempt: the participant goes on all the same, or is out."""
+
+
+def _is_same(answer: str, right: str | float) -> bool:
+    if isinstance(right, str):
+        return folded(answer) == folded(right)
+    number = _number_in(answer)
+    return number is not None and number == Decimal(str(right))
+
+
+def _number_in(answer: str) -> Decimal | None:
+    """The number that was written, in the digits of any script and with a point or a comma; None: it is no number."""
+    text = unicodedata.normalize("NFKC", answer).strip()
+    digits = "".join(str(unicodedata.digit(one, one)) if one.isdigit() else one for one in text)
+    try:
+        number = Decimal(digits.replace("\u066b", ".").replace(",", ".").replace("\u2212", "-"))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def folded(text: str) -> str:

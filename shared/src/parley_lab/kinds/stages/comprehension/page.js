@@ -19,6 +19,15 @@ export default function ComprehensionPage(stage) {
       ? html`<section class="notice error" role="alert"><p>${say("not_right_yet")}</p><ul>${wrong.map((/** @type {any} */ one) => html`<li>${one.title}</li>`)}</ul></section>`
       : null}
     ${view.passed !== null ? h(Answers, { questions: asked, answers: view.answers }) : null}
-    ${h(Asked, { stage })}
+    ${h(Asked, { stage: { ...stage, page: { ...stage.page, forms: withRightOnes(stage.page) } } })}
   </article>`;
+}
+
+/**
+ * The forms of the next attempt, in which what was right stays: the wrong answers alone are to be given again.
+ * @param {{ forms: any[], view: any }} page
+ */
+function withRightOnes({ forms, view }) {
+  const right = Object.entries(view.answers).filter(([id]) => !view.wrong.includes(id));
+  return forms.map((form) => (form.saved === null ? { ...form, saved: Object.fromEntries(right) } : form));
 }

@@ -17,6 +17,7 @@ class InfoPage(PageContent):
 
 class Info(StageKind[InfoStage]):
     config_model = InfoStage
+    is_only_read = True
 
     def page(self, stage: InfoStage, view: OwnView) -> InfoPage:
         return InfoPage(**heading(stage), lines=list(stage.lines), media=[one.shown for one in stage.media])

@@ -30,6 +30,7 @@ from parley_lab.kinds.stages.payout.reckoning import PayoutDraws, as_text, payme
 
 class Payout(StageKind[PayoutStage]):
     config_model = PayoutStage
+    is_only_read = True
 
     def page(self, stage: PayoutStage, view: OwnView) -> PayoutPage:
         paid = payment(stage, view)

@@ -56,6 +56,44 @@ _NATURE: Final = (
     "🌋 Volcano Vulkan", "🏝️ Island Insel", "🏜️ Desert Wüste", "🌍 Earth Erde", "☄️ Comet Komet", "🪵 Log Holz",
     "🪻 Hyacinth Hyazinthe",
 )
+
+# The same in other languages, in the same order.
+_IN_OTHER_LANGUAGES: Final[Mapping[NameLanguage, Mapping[str, str]]] = {
+    "es": {
+        "animals": (
+            "Perro Gato Ratón Hámster Conejo Zorro Oso Panda Koala Tigre León Vaca Cerdo Rana Mono Gallina Pingüino "
+            "Pájaro Ganso Pato Águila Búho Murciélago Lobo Jabalí Caballo Unicornio Abeja Oruga Mariposa Caracol "
+            "Mariquita Tortuga Serpiente Lagarto Pulpo Cangrejo Pez Delfín Ballena"
+        ),
+        "more_animals": (
+            "Tiburón Cocodrilo Leopardo Cebra Gorila Elefante Hipopótamo Rinoceronte Camello Jirafa Canguro Búfalo "
+            "Carnero Oveja Llama Cabra Ciervo Caniche Pavo Pavorreal Loro Cisne Flamenco Paloma Mapache Mofeta Tejón "
+            "Nutria Perezoso Ardilla Erizo Dragón Dinosaurio Foca Globo Camarón Calamar Langosta Grillo Hormiga"
+        ),
+        "nature": (
+            "Cactus Abeto Roble Palmera Brote Helecho Trébol Bambú Arce Seta Concha Coral Roca Arroz Tulipán Rosa "
+            "Hibisco Flor Margarita Girasol Sol Luna Planeta Estrella Relámpago Fuego Tornado Arcoíris Nube Copo Gota "
+            "Ola Montaña Volcán Isla Desierto Tierra Cometa Tronco Jacinto"
+        ),
+    },
+    "ar": {
+        "animals": (
+            "كلب قطة فأر هامستر أرنب ثعلب دب باندا كوالا نمر أسد بقرة خنزير ضفدع قرد دجاجة بطريق طائر إوزة بطة نسر "
+            "بومة خفاش ذئب حلوف حصان يونيكورن نحلة يرقة فراشة حلزون دعسوقة سلحفاة ثعبان سحلية أخطبوط سلطعون "
+            "سمكة دلفين حوت"
+        ),
+        "more_animals": (
+            "قرش تمساح فهد زيبرا غوريلا فيل برنيق كركدن جمل زرافة كنغر جاموس كبش خروف لاما ماعز غزال بودل "
+            "حبش طاووس ببغاء بجعة نحام حمامة راكون ظربان غرير قضاعة كسلان سنجاب قنفذ تنين ديناصور فقمة "
+            "فوغو روبيان حبار كركند صرصور نملة"
+        ),
+        "nature": (
+            "صبار تنوب بلوط نخلة شتلة سرخس برسيم خيزران قيقب فطر صدفة مرجان صخرة أرز توليب وردة كركديه زهرة أقحوان "
+            "دوّار شمس قمر كوكب نجمة برق نار إعصار قزح سحابة ندفة قطرة موجة جبل بركان جزيرة صحراء أرض مذنب "
+            "جذع ياقوتية"
+        ),
+    },
+}
 # fmt: on
 _MOST_NUMBERS: Final = 99
 
@@ -69,9 +107,25 @@ def _sets(column: int, numbered: str) -> Mapping[str, tuple[str, ...]]:
     }
 
 
+def _sets_in(language: NameLanguage) -> Mapping[str, tuple[str, ...]]:
+    """The English sets with the names of another language."""
+    named = {name: words.split(" ") for name, words in _IN_OTHER_LANGUAGES[language].items()}
+    return {
+        **{
+            name: tuple(
+                f"{entry.partition(' ')[0]} {word}" for entry, word in zip(_sets(1, "")[name], words, strict=True)
+            )
+            for name, words in named.items()
+        },
+        "numbers": tuple(f"👤 {PARTICIPANT[language]} {number}" for number in range(1, 1 + _MOST_NUMBERS)),
+    }
+
+
 SETS: Final[Mapping[NameLanguage, Mapping[str, tuple[str, ...]]]] = {
     "en": _sets(1, PARTICIPANT["en"]),
     "de": _sets(2, PARTICIPANT["de"]),
+    "es": _sets_in("es"),
+    "ar": _sets_in("ar"),
 }
 """Emoji and name, forty of each set and ninety-nine numbers; by language, in the same order."""
 

@@ -90,6 +90,7 @@ class StockInfoPage(PageContent):
 
 class StockInfo(StageKind[StockInfoStage]):
     config_model = StockInfoStage
+    is_only_read = True
 
     def page(self, stage: StockInfoStage, view: OwnView) -> StockInfoPage:
         viewed = viewed_by(stage, view)

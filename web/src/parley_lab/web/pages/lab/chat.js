@@ -3,6 +3,7 @@ import { h, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor
 import { about } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 import { useMessages, useOutgoing } from "./messages.js";
+import { useIsTranslated } from "./translated.js";
 import { Typists, useOwnTyping } from "./typing.js";
 import { Button, Name, useFieldId, Words } from "./ui.js";
 import { say, sayOr } from "./words.js";
@@ -28,6 +29,8 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   const you = stage.me.member_id;
   const mayReact = stage.isCurrent && !stage.page.view.has_ended;
   const typing = useOwnTyping(stage);
+  const isTranslated = useIsTranslated();
+  const [mayTranslate, setMayTranslate] = useState(false);
 
   /** @param {string} text */
   function send(text) {
@@ -43,11 +46,14 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   }
 
   return html`<section class="conversation" aria-label=${say("messages")} tabindex="-1">
-    ${h(Log, { messages, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, onHere: outgoing.answerCheck, isRead, wasCut,
+    ${isTranslated
+      ? html`<p class="hint">${h(Button, { kind: "quiet", isPressed: mayTranslate, onPress: () => setMayTranslate(!mayTranslate), children: say("translate_said") })}</p>`
+      : null}
+    ${h(Log, { messages, mayTranslate, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, onHere: outgoing.answerCheck, isRead, wasCut,
       onReply: hasReactions && mayWrite ? answer : null,
       onReact: mayReact ? (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) : null })}
     ${answered
-      ? html`<p class="answered">${say("reply_to", { name: nameOf(answered), text: short(answered.text) })}
+      ? html`<p class="answered" translate=${false}>${say("reply_to", { name: nameOf(answered), text: short(answered.text) })}
           ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
       : null}
     ${h(Typists, { stage })}
@@ -84,7 +90,7 @@ const nameOf = (message) => message.author?.profile.name ?? say("lab_says");
 const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 
 /** @param {any} props */
-function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, onAgain, onHere, onReply, onReact, isRead, wasCut }) {
+function Log({ messages, mayTranslate, pending, said, you, hasReactions, hasOlder, onOlder, onAgain, onHere, onReply, onReact, isRead, wasCut }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const isAtEnd = useRef(true);
   const seen = useRef(0);
@@ -164,10 +170,10 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-live=${isQuiet ? "off" : "polite"} aria-label=${say("messages")}>
       ${hasOlder ? html`<p>${h(Button, { kind: "quiet", onPress: showOlder, children: say("earlier_messages") })}</p>` : null}
       ${messages.length + pending.length === 0 ? html`<p class="hint">${wasCut ? say("offline") : say("no_messages")}</p>` : null}
-      ${messages.map((/** @type {Message} */ one) => h(Line, { key: one.id, message: one, you, hasReactions, onReply, onReact }))}
+      ${messages.map((/** @type {Message} */ one) => h(Line, { key: mayTranslate ? `translated:${one.id}` : one.id, mayTranslate, message: one, you, hasReactions, onReply, onReact }))}
       ${pending.map(
         (/** @type {Pending} */ one) => html`<article key=${one.key} class="message own pending" aria-live="off">
-          <p class="said" dir="auto">${one.text}</p>
+          <p class="said" dir="auto" translate=${false}>${one.text}</p>
           <p class="hint" role=${one.error ? "alert" : undefined}>${one.error ? html`${say("not_sent")}: ${one.error} ${h(Button, { kind: "quiet", onPress: () => (one.waitsForCheck ? onHere() : onAgain(one)), children: say(one.waitsForCheck ? "i_am_here" : "try_again") })}` : say("sending")}</p>
         </article>`,
       )}
@@ -188,7 +194,7 @@ const saidByLab = ({ line, text }) => (line ? sayOr(`line_${line.code}`, line.pa
 /** What the lab writes in place of words that it has deleted. */
 const DELETED = "[deleted]";
 
-/** @typedef {{ message: Message, you: string, hasReactions: boolean, onReply: any, onReact: any }} LineProps */
+/** @typedef {{ message: Message, mayTranslate: boolean, you: string, hasReactions: boolean, onReply: any, onReact: any }} LineProps */
 
 /** Whether a line is to be drawn anew: there may be thousands. @this {{ props: LineProps }} @param {LineProps} next */
 function isOther(next) {
@@ -199,14 +205,16 @@ function isOther(next) {
 
 /** @this {any} @param {LineProps} props */
 function Line(props) {
-  const { message, you, hasReactions, onReply, onReact } = props;
+  const { message, mayTranslate, you, hasReactions, onReply, onReact } = props;
+  // Others have not agreed to what a browser makes of their words; readers may ask for it.
+  const translate = mayTranslate;
   this.shouldComponentUpdate = isOther;
   if (message.author === null) return html`<p class="lab-line">${h(Words, { text: saidByLab(message) })}</p>`;
   const isOwn = message.author.id === you;
   return html`<article class=${isOwn ? "message own" : "message"}>
     <p class="author">${h(Name, { profile: message.author.profile, isYou: isOwn })}</p>
-    ${message.quote ? html`<blockquote>${say("answers_message", { name: message.quote.author?.profile.name ?? say("lab_says"), text: message.quote.text })}</blockquote>` : null}
-    <p class="said" dir="auto">${h(Words, { text: message.text === DELETED ? say("deleted") : message.text })}</p>
+    ${message.quote ? html`<blockquote translate=${translate}>${say("answers_message", { name: message.quote.author?.profile.name ?? say("lab_says"), text: message.quote.text })}</blockquote>` : null}
+    <p class="said" dir="auto" translate=${translate}>${h(Words, { text: message.text === DELETED ? say("deleted") : message.text })}</p>
     ${hasReactions
       ? html`<p class="reactions" aria-live="off">
           ${REACTIONS.map(([name, sign, label]) => {

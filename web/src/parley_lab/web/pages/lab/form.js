@@ -7,7 +7,7 @@ import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
 import { keeper } from "./saving.js";
 import { Button, useFieldId } from "./ui.js";
-import { ownWords, say, sayOr } from "./words.js";
+import { inDigits, ownWords, say, sayOr } from "./words.js";
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -302,7 +302,7 @@ function Points({ id, field, value, isDisabled, onChange }) {
   const points = pointsOf(field);
   const isShort = points.every((point) => String(point).length <= MOST_DIGITS_IN_A_ROW);
   return html`<div class=${isShort ? "points row" : "points"}>
-    ${points.map((point) => html`<label class="point"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === point} onChange=${() => onChange(point)} /><span>${point}</span></label>`)}
+    ${points.map((point) => html`<label class="point"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === point} onChange=${() => onChange(point)} /><span>${inDigits(point)}</span></label>`)}
   </div>
   ${h(Ends, { words })}`;
 }
@@ -316,7 +316,7 @@ function Slider({ id, field, value, isDisabled, describedBy, onChange }) {
       value=${value ?? points[Math.floor(points.length / 2)]} data-empty=${value === undefined}
       onInput=${(/** @type {any} */ event) => onChange(Number(event.target.value))}
       onClick=${(/** @type {any} */ event) => onChange(Number(event.target.value))} />
-    <output for=${id}>${value ?? "–"}</output>
+    <output for=${id}>${value === undefined || value === null ? "–" : inDigits(value)}</output>
   </div>
   ${h(Ends, { words: field["x-words"] ?? {} })}`;
 }

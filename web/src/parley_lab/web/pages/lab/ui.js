@@ -79,7 +79,7 @@ export function Details({ summary, children, isOpen = false }) {
 
 /** Who is meant, as others see them. @param {{ profile: { name: string, avatar: string, pronouns: string }, isYou?: boolean }} props */
 export function Name({ profile, isYou = false }) {
-  return html`<span class="name">
+  return html`<span class="name" translate=${false}>
     ${profile.avatar ? html`<span class="avatar" aria-hidden="true">${profile.avatar}</span>` : null}
     <span>${profile.name}</span>
     ${profile.pronouns ? html` <span class="pronouns">(${profile.pronouns})</span>` : null}

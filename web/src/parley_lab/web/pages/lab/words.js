@@ -4,10 +4,13 @@ import { fetched } from "./api.js";
 /** @type {Record<string, string | Record<string, string>>} */
 let words = {};
 let language = "";
-/** @type {Record<string, string | undefined>} */
+/** What numbers and amounts are written for: the language of the content, where the lab has no words in it, too. */
+let locale = "en";
+/** @type {Record<string, string | Record<string, string>>} */
 let own = {};
-/** @type {Intl.PluralRules} */
+/** The plural forms of the lab's words, and those of the experiment's own. */
 let plural = new Intl.PluralRules("en");
+let ownPlural = plural;
 
 const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
 
@@ -16,6 +19,21 @@ export function speakAtOnce(code, known) {
   words = known;
   language = code;
   plural = new Intl.PluralRules(code);
+  takeLocale(code);
+  document.documentElement.dir = directionOf(code);
+}
+
+/** @param {string} tag */
+const directionOf = (tag) => (RIGHT_TO_LEFT.has(tag.split("-")[0].toLowerCase()) ? "rtl" : "ltr");
+
+/** @param {string} tag A tag that browsers do not know leaves numbers as they are. */
+function takeLocale(tag) {
+  try {
+    ownPlural = new Intl.PluralRules(tag);
+    locale = tag;
+  } catch {
+    locale = language || "en";
+  }
 }
 
 /**
@@ -27,7 +45,8 @@ export async function speak(wanted, lab) {
   const codes = wanted.map((code) => code.split("-")[0].toLowerCase());
   const found = codes.find((code) => lab.languages.includes(code)) ?? "en";
   document.documentElement.lang = wanted[0] ?? found;
-  document.documentElement.dir = RIGHT_TO_LEFT.has(codes[0]) ? "rtl" : "ltr";
+  document.documentElement.dir = directionOf(wanted[0] ?? found);
+  takeLocale(wanted[0] ?? found);
   if (found === language) return;
   words = await wordsAt(`${lab.assets}/words/${found}.json`);
   language = found;
@@ -50,7 +69,7 @@ export async function learn(folder, languages) {
   words = { ...more, ...words };
 }
 
-/** Say these words of the experiment instead of the lab's. @param {Record<string, string>} instead */
+/** Say these words of the experiment instead of the lab's. @param {Record<string, string | Record<string, string>>} instead */
 export function sayInstead(instead) {
   own = instead;
 }
@@ -64,23 +83,27 @@ export function say(key, values = {}) {
   /** @type {string | Record<string, string> | undefined} */
   const found = own[key] ?? words[key];
   if (found === undefined) return key;
-  const form = typeof found === "string" ? found : (found[plural.select(Number(values.count))] ?? found.other ?? key);
+  const rules = key in own ? ownPlural : plural;
+  const form = typeof found === "string" ? found : (found[rules.select(Number(values.count))] ?? found.other ?? key);
   return form.replace(/\{(\w+)\}/g, (place, name) => (name in values ? spoken(values[name]) : place));
 }
 
 /** A value may be a sentence of the lab itself. @param {any} value @returns {string} */
-const spoken = (value) => (value?.code ? sayOr(`label_${value.code}`, value.params, value.text) : String(value));
+const spoken = (value) => {
+  if (typeof value === "number") return inDigits(value);
+  return value?.code ? sayOr(`label_${value.code}`, value.params, value.text) : String(value);
+};
 
 /** What the lab itself says on a page, in the words of the page; else the text as it is. @param {string} text @param {any} words */
 export const ownWords = (text, words) => (words ? sayOr(`label_${words.code}`, words.params, text) : text);
 
 /** Whether there are words for this key. @param {string} key */
 export function hasWords(key) {
-  return key in words;
+  return key in own || key in words;
 }
 
 /** @param {string} key @param {Record<string, any>} values @param {string} otherwise */
-export const sayOr = (key, values, otherwise) => (key in words ? say(key, values) : otherwise);
+export const sayOr = (key, values, otherwise) => (hasWords(key) ? say(key, values) : otherwise);
 
 /** Why one cannot go on. @param {{ reasons: { code: string, params: Record<string, any>, text: string }[] }} page */
 export const whyNot = ({ reasons }) => reasons.map(({ code, params, text }) => sayOr(`why_${code}`, params, text));
@@ -88,23 +111,26 @@ export const whyNot = ({ reasons }) => reasons.map(({ code, params, text }) => s
 /** An amount in the words of the language. @param {string | number} amount @param {string} currency */
 export function money(amount, currency) {
   try {
-    const usual = new Intl.NumberFormat(language, { style: "currency", currency });
+    const usual = new Intl.NumberFormat(locale, { style: "currency", currency });
     // A rate may be less than the smallest coin.
     const decimals = typeof amount === "string" ? (amount.split(".")[1] ?? "").replace(/0+$/, "").length : 0;
     if (decimals <= (usual.resolvedOptions().maximumFractionDigits ?? 0)) return usual.format(Number(amount));
-    return new Intl.NumberFormat(language, { style: "currency", currency, maximumFractionDigits: decimals }).format(Number(amount));
+    return new Intl.NumberFormat(locale, { style: "currency", currency, maximumFractionDigits: decimals }).format(Number(amount));
   } catch {
     return currency === "points" ? say("money_points", { amount }) : `${amount} ${currency}`;
   }
 }
 
-/** A number with few digits. @param {number} value */
-export const inDigits = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 3 }).format(value);
+/** A number with few digits, in those of the language. @param {number} value */
+export const inDigits = (value) => new Intl.NumberFormat(locale, { maximumFractionDigits: 3, useGrouping: false }).format(value);
+
+/** A part of a clock, in two digits where `least` is 2. @param {number} value @param {number} least */
+export const inClock = (value, least) => new Intl.NumberFormat(locale, { minimumIntegerDigits: least, useGrouping: false }).format(value);
 
 /** What is written before the decimals of a number. */
-export const decimalMark = () => new Intl.NumberFormat(language, { useGrouping: false }).format(0.5)[1];
+export const decimalMark = () => new Intl.NumberFormat(locale, { useGrouping: false }).format(0.5)[1];
 
 /** A change as percent, with its sign; 0.1 is ten percent. @param {number} share */
 export function percent(share) {
-  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" }).format(share);
+  return new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" }).format(share);
 }

@@ -1,7 +1,7 @@
 /** The time that is left, said aloud at one minute and at ten seconds. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { saveNow } from "../lab/saving.js";
-import { say } from "../lab/words.js";
+import { inClock, say } from "../lab/words.js";
 
 const TICK_MS = 500;
 const LAST_SECONDS = 3;
@@ -48,7 +48,7 @@ function Left({ timer, timeAt, onEnd }) {
   const words = WORDS[timer.purpose] ?? "time_left";
   if (timer.purpose === "may_go_on" && seconds === 0) return null;
   return html`<p class=${timer.ends_at === null ? "time held" : "time"}>
-    <span role="timer" aria-live="off">${say(words, { time: inMinutes(seconds) })}</span>
+    <span role="timer" aria-live="off" translate=${false}>${say(words, { time: inMinutes(seconds) })}</span>
     <span class="hidden" role="status" aria-live="polite">${timer.purpose === "may_go_on" ? "" : told}</span>
   </p>`;
 }
@@ -62,7 +62,7 @@ function secondsLeft(timer, now) {
 /** @param {number} seconds */
 function inMinutes(seconds) {
   const minutes = Math.floor(seconds / 60);
-  const rest = String(seconds % 60).padStart(2, "0");
-  if (minutes < 60) return `${minutes}:${rest}`;
-  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${rest}`;
+  const rest = inClock(seconds % 60, 2);
+  if (minutes < 60) return `${inClock(minutes, 1)}:${rest}`;
+  return `${inClock(Math.floor(minutes / 60), 1)}:${inClock(minutes % 60, 2)}:${rest}`;
 }

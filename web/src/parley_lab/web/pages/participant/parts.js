@@ -64,8 +64,18 @@ function Farewell({ said, completion }) {
   return html`<article class="end">
     ${h(Heading, { children: said })}
     ${completion?.code ? html`<p>${say("completion_code")}: <strong class="code">${completion.code}</strong></p>` : null}
-    ${completion?.redirect ? html`<p class="actions"><a class="button primary" href=${completion.redirect}>${say("go_back")}</a></p>` : null}
+    ${completion?.redirect ? html`<p class="actions"><a class="button primary" href=${completion.redirect}>${wayOn(completion.redirect)}</a></p>` : null}
   </article>`;
+}
+
+/** Services that send people, by the end of their host. */
+const SERVICES = { "prolific.com": "Prolific", "prolific.co": "Prolific", "cloudresearch.com": "CloudResearch", "mturk.com": "Mechanical Turk", "sona-systems.com": "Sona" };
+
+/** Where the last button leads, in words. @param {string} address */
+function wayOn(address) {
+  const host = URL.canParse(address) ? new URL(address).hostname : "";
+  const found = Object.entries(SERVICES).find(([end]) => host === end || host.endsWith(`.${end}`));
+  return found ? say("return_to", { name: found[1] }) : say("finish");
 }
 
 const AGAIN_MS = 5000;

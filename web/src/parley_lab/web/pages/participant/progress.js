@@ -1,4 +1,4 @@
-/** The way through the study: where the participant is, and the stages that lie behind them. */
+/** The way through the study: where the participant is, and the stages that lie behind them. Those to come have no names. */
 import { h, html } from "../vendor/preact.js";
 import { Button } from "../lab/ui.js";
 import { say } from "../lab/words.js";
@@ -10,11 +10,11 @@ export function Progress({ stages, current, shown, onShow }) {
       <progress value=${number} max=${stages.length} aria-label=${say("your_steps")}></progress>
       <details>
         <summary>${say("step", { number, count: stages.length })}</summary>
-        <ol class="steps">${stages.map((one) => html`<li key=${one.id} class=${one.state} aria-current=${one.id === current ? "step" : undefined}>
-          ${one.state === "done" && one.id !== shown
+        <ol class="steps">${stages.filter((one) => one.state !== "locked").map((one) => html`<li key=${one.id} class=${one.state} aria-current=${one.id === current ? "step" : undefined}>
+          ${one.state === "done" && one.look_back !== "none" && one.id !== shown
             ? h(Button, { kind: "link", onPress: () => onShow(one.id), children: one.title })
             : html`<span>${one.title}</span>`}
-          ${one.state === "locked" ? null : html` <span class="hint">${say(one.state === "done" ? "done" : "current")}</span>`}
+          ${" "}<span class="hint">${say(one.state === "done" ? "done" : "current")}</span>
         </li>`)}</ol>
       </details>
     </nav>`;

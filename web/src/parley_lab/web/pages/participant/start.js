@@ -17,4 +17,5 @@ export function start(show) {
   const root = /** @type {HTMLElement} */ (document.getElementById("page"));
   root.replaceChildren();
   render(show(lab), root);
+  import("../lab/translated.js").then((translated) => translated.watchTranslation(), () => {});
 }

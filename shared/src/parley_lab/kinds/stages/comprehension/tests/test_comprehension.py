@@ -52,6 +52,39 @@ def test_capital_letters_accents_and_spaces_around_do_not_count(written: str, *,
     assert stage().questions[0].is_correct(written) is is_right
 
 
+@pytest.mark.parametrize(
+    ("correct", "written", "is_right"),
+    [
+        (12, "12", True),
+        (12, " \uff11\uff12 ", True),
+        (12, "١٢", True),
+        (12, "12,0", True),
+        (12, "13", False),
+        (12, "twelve", False),
+        (0.5, "0,5", True),
+        (0.5, ".50", True),
+        (["twelve", 12], "Twelve", True),
+        (["twelve", 12], "12.0", True),
+        (["twelve", 12], "eleven", False),
+        ("12", "\uff11\uff12", True),
+    ],
+)
+def test_numbers_and_each_answer_of_a_list_are_right(correct: Any, written: str, *, is_right: bool) -> None:
+    asked = [{"id": "sum", "kind": "text", "title": "How many?", "correct": correct}]
+
+    assert stage(questions=asked).questions[0].is_correct(written) is is_right
+
+
+def test_several_options_may_be_right() -> None:
+    options = [{"id": name, "text": name} for name in ("two", "three", "four")]
+    asked = [{"id": "n", "kind": "choice", "title": "How many?", "options": options, "correct": ["two", "three"]}]
+    check = stage(questions=asked)
+
+    assert [check.questions[0].is_correct(name) for name in ("two", "three", "four")] == [True, True, False]
+    wrong = stage(questions=[{**asked[0], "correct": ["two", "five"]}])
+    assert [one.where for one in KIND.problems(wrong, [])] == ["questions[0].correct"]
+
+
 @given(st.text())
 def test_what_is_compared_is_compared_as_it_is(text: str) -> None:
     assert folded(folded(text)) == folded(text)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
+from typing import get_args
 from uuid import UUID
 
 import pytest
@@ -37,7 +38,7 @@ def question_of(stage: ProfileStage, me: Member = PIA) -> Question:
     return found
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", get_args(NameLanguage))
 def test_sets_have_names_and_emoji_of_their_own(language: NameLanguage) -> None:
     assert {name: len(entries) for name, entries in SETS[language].items()} == {
         "animals": 40,
