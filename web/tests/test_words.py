@@ -88,6 +88,7 @@ GATEWAY = Path(__file__).parents[2] / "services" / "gateway" / "src"
 TO_EXPERIMENTERS = {
     "awaiting_reply",
     "calls_spent",
+    "cannot_advance",
     "cohort_ended",
     "ended",
     "in_a_game",
