@@ -221,7 +221,8 @@ def require_docker() -> None:
         NoServer: none does.
     """
     # Where the client would ask; it is slow to import, and leaves a socket open when nothing answers.
-    if not os.environ.get("DOCKER_HOST") and not Path("/var/run/docker.sock").exists():
+    host = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if host.startswith("unix://") and not Path(host.removeprefix("unix://")).exists():
         raise NoServer("no Docker engine answers")
     try:
         import docker  # type: ignore[import-untyped]
