@@ -118,6 +118,15 @@ class Question(ABC):
         found = self.without_answer(())
         return found if isinstance(found, Substitute) else None
 
+    def paused(self) -> Substitute | None:
+        """What counts instead of the answer of a member who is paused, once the others wait for nothing else: the same
+        as without an answer, else as of a member who has gone.
+
+        It is stored as `passed` is, and stays when the member goes on. Called by settling.
+        """
+        found = self.without_answer(())
+        return found if isinstance(found, Substitute) else self.passed()
+
     counts_unsent: ClassVar[bool] = False
     """Whether an answer that was filled in and not sent counts when the time is up, if it passes `check`. That of a
     consent, a move or an attempt does not."""

@@ -68,7 +68,7 @@ _GIVE_BACK: Final = text(
 
 
 async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
-    """Give the seat of an agent that stands in back to its person, under their token of before.
+    """Give the seat of an agent that plays on back to its person, under their token of before.
 
     False when it stays the agent's: it has done something that others or the data could have, or the part is over. True
     when a person has it already. Takes the locks of the member and of the thread.

@@ -1,7 +1,9 @@
-"""Answers that settling writes: moves of scripts, and what counts instead of answers of those who have gone."""
+"""Answers that settling writes: moves of scripts, and what counts instead of answers of those who have gone or are
+paused."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
@@ -11,12 +13,15 @@ from parley_lab.kinds import Json
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
+PASSED: Final = "the others went on without the answer"
+
 
 class MemberIsBack(Exception):
-    """A member who had gone is back, or has answered before they went; look again."""
+    """A member who had gone or was paused is back, or has answered before; look again."""
 
 
-# Who has gone is asked again under the lock of its row: nothing may count for who is back.
+# Who has gone or is paused is asked again under the lock of its row: nothing may count for who is back. What a paused
+# member was asked is asked no more.
 _PASSED = text(
     """
     WITH given AS (
@@ -26,6 +31,18 @@ _PASSED = text(
         WHERE m.id = ANY(:member_ids) AND (m.status = ANY(:out) OR m.player = 'script' OR m.cohort_id <> :cohort_id
             OR m.kind = 'participant' AND m.position >= array_position(m.stage_ids, CAST(:stage_id AS text)))
         ORDER BY m.id FOR NO KEY UPDATE
+    ), closed AS (
+        UPDATE asks k SET state = 'cancelled', reason = :reason, closed_at = :now
+        FROM given g JOIN gone ON gone.id = g.member_id
+        WHERE k.member_id = g.member_id AND k.stage_id = :stage_id AND k.key = g.key AND k.state = 'open'
+        RETURNING k.id
+    ), dropped AS (
+        UPDATE drafts d SET state = 'cancelled', reason = :reason, closed_at = :now
+        FROM closed WHERE d.ask_id = closed.id AND d.state IN ('wanted', 'ready')
+    ), begun AS (
+        UPDATE partial_answers p SET outcome = 'not_sent'
+        FROM given g JOIN gone ON gone.id = g.member_id
+        WHERE p.member_id = g.member_id AND p.stage_id = :stage_id AND p.key = g.key AND p.outcome IS NULL
     )
     INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, passed, completed_at, written_at,
         counted_at)
@@ -58,7 +75,8 @@ async def write_passed(
     """
     rows = [{"member_id": member_id, "key": key, "value": value} for (member_id, key), value in answers.items()]
     params = {"answers": as_json(rows), "member_ids": sorted({member_id for member_id, _ in answers})}
-    where = {"cohort_id": cohort_id, "stage_id": stage_id, "out": sorted(OUT), "as_of": as_of, "now": now}
+    params["reason"] = PASSED
+    where = {"cohort_id": cohort_id, "stage_id": stage_id, "out": [*sorted(OUT), "paused"], "as_of": as_of, "now": now}
     if await session.run(_PASSED, {**params, **where}) < len(rows):
         raise MemberIsBack
 

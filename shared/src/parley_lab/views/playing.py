@@ -3,7 +3,7 @@
 Pure; settling, cohorts of scripts, previews, data and the checks of kinds come here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -12,7 +12,7 @@ from uuid import UUID
 from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.languages import language_of_names
-from parley_lab.kinds import Json, LabView, Member, plays_together
+from parley_lab.kinds import Json, LabView, Member, Question, Substitute, plays_together
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import parts_of
 from parley_lab.views.builder import Facts, People, lab_view, own_view, stated, with_moves
@@ -39,7 +39,8 @@ class Played:
 
 
 def play_on(facts: Facts, stage: StageConfig, rng_of: Callable[[str], Random] | None = None) -> Played:
-    """The stage once scripts have made their moves, one thing after another, and nothing is due of those who have gone.
+    """The stage once scripts have made their moves, one thing after another, and nothing is due of those who have gone,
+    nor of paused members for whom alone the others would wait.
 
     Without `rng_of` scripts make no moves.
     """
@@ -52,7 +53,9 @@ def play_on(facts: Facts, stage: StageConfig, rng_of: Callable[[str], Random] | 
         new = {at: value for at, value in moves.items() if at[1] not in view.answers.get(at[0], {})}
         scripted |= new
         if not new:
-            new = dict(_passes(facts, stage, view))
+            new = dict(_passes(facts, stage, view, _gone(facts, stage), lambda question: question.passed()))
+            paused = [] if new else _waited_for_in_a_pause(facts, stage, view)
+            new |= _passes(facts, stage, view, paused, lambda question: question.paused())
             passed |= new
         if not new:
             return Played(view, scripted, passed)
@@ -61,18 +64,43 @@ def play_on(facts: Facts, stage: StageConfig, rng_of: Callable[[str], Random] | 
         view = stated(stage, with_moves(view, new))
 
 
-def _passes(facts: Facts, stage: StageConfig, view: LabView) -> Iterator[tuple[tuple[UUID, str], Json]]:
+def _gone(facts: Facts, stage: StageConfig) -> list[UUID]:
+    return [one.id for one in facts.people.rows if _will_not_answer(one, stage)]
+
+
+def _waited_for_in_a_pause(facts: Facts, stage: StageConfig, view: LabView) -> list[UUID]:
+    """Members who are paused, once nothing is due of those who are there: then nothing else holds the stage up.
+
+    While no participant is there, there is no one who waits.
+    """
+    paused = [one.id for one in facts.people.rows if one.status == "paused" and not one.is_beyond(stage.id)]
+    questions, here = parts_of(stage).questions, [one for one in facts.people.on(stage.id) if one.present]
+    if not paused or questions is None or not plays_together(parts_of(stage)):
+        return []
+    if not any(one.kind == "participant" for one in here):
+        return []
+    known = facts.with_answers(stage.id, view.answers).with_state(stage.id, view.state)
+    is_asked = any(questions.due(own_view(known, stage, one.id)) for one in here if one.player != "script")
+    return [] if is_asked else paused
+
+
+def _passes(
+    facts: Facts,
+    stage: StageConfig,
+    view: LabView,
+    gone: Collection[UUID],
+    instead_of: Callable[[Question], Substitute | None],
+) -> Iterator[tuple[tuple[UUID, str], Json]]:
     """What counts for those who will not answer what is due of them: each by their own view."""
     parts = parts_of(stage)
     if parts.state is None or parts.questions is None:
         return
-    gone = [one.id for one in facts.people.rows if _will_not_answer(one, stage)]
     known = facts.with_answers(stage.id, view.answers).with_state(stage.id, view.state) if gone else facts
     for member_id in gone:
         own = own_view(known, stage, member_id)
         for ask in parts.questions.due(own):
             question = parts.questions.question(own, ask)
-            instead = None if question is None else question.passed()
+            instead = None if question is None else instead_of(question)
             if instead is not None:
                 yield (member_id, ask.key), instead.value
 
@@ -122,7 +150,7 @@ def _without_levels(cohort_name: str, levels: Mapping[str, str]) -> str:
 
 
 def seated(rows: Sequence[Attendee], stage: StageConfig, arrived: Sequence[Attendee]) -> list[Attendee]:
-    """For whom a stage draws: who has arrived; with too few of them, when no more can come, who has gone as well.
+    """For whom a stage draws: who has arrived; with too few of them, when no more come, who has gone or is paused, too.
 
     Then what is due of those counts as passed, and no member waits for a seat that stays empty.
     """
@@ -132,11 +160,11 @@ def seated(rows: Sequence[Attendee], stage: StageConfig, arrived: Sequence[Atten
         rows = [one for one in rows if not one.came_past(stage.id)]
         arrived = [one for one in arrived if not one.came_past(stage.id)]
     takers = [one for one in rows if one.kind == "participant" and stage.id in one.stage_ids]
-    is_awaited = any(one.may_still_come_to(stage.id) for one in takers)
-    is_paused = any(one.status == "paused" for one in takers)
-    if len(arrived) >= least or is_awaited or is_paused:
+    is_awaited = any(one.may_still_come_to(stage.id) and one.status != "paused" for one in takers)
+    if len(arrived) >= least or is_awaited:
         return list(arrived)
-    return [*arrived, *(one for one in takers if one.has_gone_from(stage.id) and one not in arrived)]
+    absent = (one for one in takers if one.has_gone_from(stage.id) or one.status == "paused")
+    return [*arrived, *(one for one in absent if one not in arrived)]
 
 
 def alone(facts: Facts, stage: StageConfig, member_id: UUID) -> Facts:

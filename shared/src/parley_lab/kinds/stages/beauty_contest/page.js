@@ -1,6 +1,6 @@
 import { Asked } from "parley/questions.js";
 import { h, html } from "parley/preact.js";
-import { Head, Table } from "parley/ui.js";
+import { Head, Notice, Table } from "parley/ui.js";
 import { inDigits, say } from "parley/words.js";
 
 /** @param {number | null} value */
@@ -11,9 +11,11 @@ export default function ContestPage(stage) {
   const { view } = stage.page;
   return html`<article class="game">
     ${h(Head, { view })}
+    ${view.is_player ? null : h(Notice, { children: say("game_without_you") })}
     <p>${say("contest_rule", { lower: inDigits(view.lower), upper: inDigits(view.upper), factor: inDigits(view.factor), prize: inDigits(view.prize) })}</p>
     <p class="hint">${say("players")}: ${view.players.join(", ")}</p>
     ${view.round === null ? null : html`<p class="round" role="status">${say("round_of", { number: view.round, count: view.rounds_in_all })}</p>`}
+    ${view.status === "abandoned" ? h(Notice, { children: say("contest_abandoned") }) : null}
     ${h(Asked, { stage })}
     ${view.rounds.length > 0
       ? h(Table, {

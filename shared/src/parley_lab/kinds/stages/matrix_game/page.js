@@ -1,7 +1,10 @@
 import { Asked } from "parley/questions.js";
 import { h, html } from "parley/preact.js";
-import { Head, Table } from "parley/ui.js";
+import { Head, Notice, Table } from "parley/ui.js";
 import { say } from "parley/words.js";
+
+/** How a game ends that has no result. */
+const ENDED_EARLY = ["abandoned", "failed"];
 
 /** @param {import("parley/page.js").StageProps} stage */
 export default function GamePage(stage) {
@@ -9,7 +12,9 @@ export default function GamePage(stage) {
   const other = view.opponent ?? say("the_other");
   return html`<article class="game">
     ${h(Head, { view })}
+    ${view.is_player ? null : h(Notice, { children: say("game_without_you") })}
     ${view.round === null ? null : html`<p class="round" role="status">${say("round", { number: view.round })}</p>`}
+    ${ENDED_EARLY.includes(view.status) ? h(Notice, { children: say(`game_${view.status}`) }) : null}
     ${h(Payoffs, { view, other })}
     ${h(Asked, { stage })}
     ${view.rounds.length > 0 ? h(History, { view, other }) : null}

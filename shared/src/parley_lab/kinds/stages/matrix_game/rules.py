@@ -45,6 +45,7 @@ from parley_lab.kinds import (
 from parley_lab.kinds.stages.matrix_game import display, play, prompts, rounds, script, telling
 from parley_lab.kinds.stages.matrix_game.config import FixedHorizon, MatrixGameStage, length
 from parley_lab.kinds.stages.matrix_game.game import (
+    EXCLUDED,
     LEFT,
     MESSAGE,
     MOVE,
@@ -255,6 +256,10 @@ class _Move(_OfARound):
                 "last_reply": replies[-1].raw if replies else "",
             }
         )
+
+    def paused(self) -> Substitute:
+        """The round does not count, and the game goes on."""
+        return Substitute({"action": None, "cooperates": None, "flag": EXCLUDED, "last_reply": ""})
 
     def passed(self) -> Substitute:
         """The game ends without a result."""
