@@ -70,7 +70,8 @@ async def test_signing_in_serves_new_tabs_and_signing_out_ends_all(desk: Browser
     first = await signed_in(desk, lab)
     second = await desk.new_page()
     await second.goto("/console/account")
-    await expect(second.get_by_role("heading", level=1)).to_have_text("Account")
+    for table in ("Where you are signed in", "Keys", "What you have done"):
+        await expect(second.get_by_role("table", name=table)).to_be_visible()
 
     await first.get_by_role("button", name="Sign out").click()
 

@@ -213,17 +213,6 @@ def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
     assert (result.ret, result.parseoutcomes()) == (pytest.ExitCode.OK, {"skipped": 1}), result.stderr.str()
 
 
-def test_the_docker_client_is_not_asked_about_a_socket_that_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would leave one of its own open."""
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine")
-    monkeypatch.setitem(sys.modules, "docker", None)
-
-    with pytest.raises(services.NoServer, match="no Docker engine answers"):
-        services.require_docker()
-
-
 @pytest.mark.docker
 @pytest.mark.slow
 def test_docker_starts_a_postgres(monkeypatch: pytest.MonkeyPatch, network_guard: NetworkGuard) -> None:

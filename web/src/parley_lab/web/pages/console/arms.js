@@ -13,7 +13,7 @@ export function ByArm({ board, groups }) {
   const columns = columnsOf(board);
   const first = board.about.stages[0]?.id ?? THROUGH;
   /** @type {Map<string, Map<string, Member[]>>} */
-  const arms = new Map(board.about.treatments.map((/** @type {any} */ one) => [one.id, new Map()]));
+  const arms = new Map(board.about.treatments.map((/** @type {string} */ one) => [one, new Map()]));
   for (const group of groups) {
     for (const member of board.membersOf.get(group.id) ?? []) {
       if (member.kind === "mediator") continue;

@@ -57,7 +57,12 @@ function Figures({ board }) {
     ${h(Figure, { name: t("open seats"), value: inDigits(found.open), more: t("{count} group|{count} groups", { count: board.groups.size }) })}
     ${h(Figure, { name: t("through"), value: inDigits(found.through), more: t("{number} out", { number: found.out }) })}
     ${h(Figure, { name: t("messages"), value: inDigits(progress.messages), more: t("{count} event in a minute|{count} events in a minute", { count: speed }) })}
-    ${h(Figure, { name: t("calls of models"), value: inDigits(progress.model_calls) })}</dl>`;
+    ${h(Figure, { name: t("calls of models"), value: inDigits(progress.model_calls), more: costOf(progress) })}</dl>`;
+}
+
+/** What the calls have cost, and how many are allowed. @param {any} progress */
+function costOf({ cost, unpriced_calls: unpriced, max_calls: most }) {
+  return [cost ? `${inDigits(Number(cost), 4)} $` : "", unpriced && cost ? t("{count} without a price", { count: unpriced }) : "", most ? t("at most {most}", { most }) : ""].filter(Boolean).join(" · ");
 }
 
 function Legend() {

@@ -16,7 +16,7 @@ const SECONDS_KEPT = 60;
 const STATUS_AFTER = { "member.paused": "paused", "member.resumed": "in_progress", "member.checked": "attention_check", "member.check_passed": "in_progress", "member.transfer_offered": "transfer_pending", "member.transfer_withdrawn": "in_progress" };
 const OUTCOMES = new Set(["left", "removed", "failed", "declined", "screened_out", "released", "attention_failed", "dropped_out", "transfer_declined", "transfer_timed_out"]);
 /** What changes nothing that the board shows but figures. */
-const QUIET = /^(message\.|thread\.|ask\.|answer|draft|stage\.updated|member\.(messaged|viewed|profile_changed|stayed_away))/;
+const QUIET = /^(alert\.|message\.|thread\.|ask\.|answer|draft\.|stage\.updated|member\.(messaged|viewed|profile_changed|stayed_away))/;
 
 export class BoardState {
   /** @param {string} id of the experiment */
@@ -53,9 +53,7 @@ export class BoardState {
       const cursor = await this.read();
       if (isOver) return;
       if (cursor === null) this.timers.read = setTimeout(begin, 2000);
-      // What happened between the two is read once more.
-      else stop = listen(`/experiments/${this.id}/stream`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
-      this.readSoon();
+      else stop = listen(`/experiments/${this.id}/stream?of=board`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
     };
     void begin();
     this.timers.tick = setInterval(() => this.tick(), 1000);
@@ -70,12 +68,18 @@ export class BoardState {
 
   /** Read the whole board anew. @returns {Promise<string | null>} The cursor to follow from; null where it could not be read. */
   async read() {
+    /** @type {[string, any][]} What was read may be older than what comes while it is on its way. */
+    const meanwhile = [];
+    const stop = this.hear((type, event) => void meanwhile.push([type, event]));
     try {
       const board = await readBoard(this.id);
+      stop();
       this.take(board);
+      for (const [type, event] of meanwhile) this.apply(type, event);
       this.error.value = null;
       return board.cursor;
     } catch (error) {
+      stop();
       this.error.value = error;
       return null;
     }
@@ -100,27 +104,37 @@ export class BoardState {
     else this.membersOf.set(member.group, [member]);
   }
 
-  /** Take one event of the stream. @param {string} type @param {any} event */
+  /** Take one event or hint of the stream. @param {string} type @param {any} event */
   apply(type, event) {
-    this.perSecond[this.second] += 1;
-    if (event.cohort_id) this.changedAt.set(event.cohort_id, Date.parse(event.at));
-    if (!this.changes(type, event)) this.readSoon();
+    const group = this.groups.get(event.cohort_id);
+    // After a cut some events come again, and what was read knows those before it.
+    if (group && event.stream_seq <= group.seq) return;
+    if (group) group.seq = event.stream_seq;
+    if (event.cohort_id) {
+      this.perSecond[this.second] += 1;
+      this.changedAt.set(event.cohort_id, Date.parse(event.at));
+    }
+    if (!this.changes(type, event, group)) this.readSoon();
     for (const hear of this.ears) hear(type, event);
     this.draw();
   }
 
-  /** Change what the event is about. @param {string} type @param {any} event @returns {boolean} false: read the board again. */
-  changes(type, event) {
+  /** Change what the event is about. @param {string} type @param {any} event @param {Group | undefined} group @returns {boolean} false: read the board again. */
+  changes(type, { data, at, subject_id: subject }, group) {
     if (type === "message.created" && this.about) this.about.progress.messages += 1;
     if (QUIET.test(type)) return true;
-    if (type === "experiment.paused" || type === "experiment.resumed") {
-      this.status.value = type === "experiment.paused" ? "paused" : "running";
+    if (type === "experiment.changed") return Boolean((this.status.value = data.status));
+    if (type === "progress.changed") return Boolean(Object.assign(this.about.progress, data));
+    if (type === "drafts.changed") {
+      for (const [id, state] of Object.entries(data.members)) {
+        const one = this.members.get(id);
+        if (one) one.isThinking = state === "thinking";
+      }
       return true;
     }
-    const group = this.groups.get(event.cohort_id);
-    if (group && type === "stage.unlocked") return Boolean(group.unlocked?.add(event.data.stage_id) ?? true);
-    const member = this.members.get(event.data?.member_id);
-    return member !== undefined && group !== undefined && moves(member, type, event);
+    if (group && type === "stage.unlocked") return Boolean(group.unlocked.add(data.stage_id));
+    const member = this.members.get(data?.member_id ?? subject);
+    return member !== undefined && group !== undefined && moves(member, type, { data, at });
   }
 
   readSoon() {

@@ -16,7 +16,7 @@ export function Frame({ children }) {
   const link = (/** @type {string} */ to, /** @type {string} */ name, /** @type {boolean} */ isHere) => html`<a href=${to} aria-current=${isHere ? "page" : undefined}>${name}</a>`;
   return html`<div class="c-shell"><a class="c-skip" href="#main">${t("Skip to the page")}</a>
     <header class="c-bar"><a class="c-brand" href="/console" aria-label="Parley">${h(Mark, {})}<span>Parley</span></a>
-      <nav aria-label=${t("Console")}>${link("/console", t("Experiments"), first === "" || first === "e")}</nav>
+      <nav aria-label=${t("Console")}>${link("/console", t("Experiments"), first === "" || first === "e")}${link("/console/personas", t("Agents"), first === "personas")}</nav>
       <span class="c-who">${lost.value ? html`<span class="c-pill c-lost" role="status">${t("connection lost")}</span>` : null}
         <a href="/console/account" aria-current=${first === "account" ? "page" : undefined}>${signIn.value?.experimenter ?? ""}</a>
         ${h(Press, { kind: "bare", onPress: signOut, children: t("Sign out") })}</span></header>

@@ -19,7 +19,7 @@ export function GroupPanel(props) {
   const stageOf = (/** @type {string | null} */ id) => board.about.stages.find((/** @type {any} */ one) => one.id === id)?.name ?? "";
   const lock = () => actOn(`/cohorts/${group.id}/${group.isLocked ? "unlock" : "lock"}`, undefined, group.isLocked ? t("People may join again.") : t("No one joins it any more.")).then(() => board.read());
   return html`<p class="c-small">${group.path}</p><h2>${group.name}</h2>
-    <p class="c-small">${[group.arm, group.isEnded ? t("ended") : t("running"), group.isLocked ? t("locked") : "", t("{count} open seat|{count} open seats", { count: group.openSeats })].filter(Boolean).join(" · ")}</p>
+    <p class="c-small">${[group.arm, group.isEnded ? t("ended") : t("running"), group.isLocked ? t("locked") : "", t("{count} open seat|{count} open seats", { count: members.filter((one) => one.status === "expected").length })].filter(Boolean).join(" · ")}</p>
     <div class="c-acts">${group.isEnded ? null : html`${h(Press, { icon: "lock", onPress: lock, children: group.isLocked ? t("Unlock") : t("Lock") })}
       ${h(Press, { icon: "plus", onPress: () => setAdding(true), children: t("Add an agent") })}`}
       ${group.joinCode ? h(Copy, { text: `${location.origin}/join/${group.joinCode}`, children: t("Link of this group") }) : null}</div>
@@ -41,7 +41,7 @@ function Conversations({ experiment, group }) {
 /** @param {{ board: import("./board_state.js").BoardState, group: import("./placing.js").Group, onClose: () => void }} props */
 function AddAgent({ board, group, onClose }) {
   const { personas, stages } = board.about;
-  const [persona, setPersona] = useState(personas[0]?.id ?? "");
+  const [persona, setPersona] = useState(personas[0] ?? "");
   const [kind, setKind] = useState("participant");
   const [stage, setStage] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
@@ -55,8 +55,8 @@ function AddAgent({ board, group, onClose }) {
     }
   }
   return h(Dialog, { title: t("Add an agent to {name}", { name: group.name }), onClose, children: html`${error ? h(Failure, { error }) : null}
-    ${personas.length === 0 ? html`<p>${t("The file of this experiment has no personas.")}</p>` : html`${h(Choice, { label: t("Persona"), isHidden: false, value: persona, options: personas.map((/** @type {any} */ one) => [one.id, one.name || one.id]), onChoose: setPersona })}
+    ${personas.length === 0 ? html`<p>${t("The file of this experiment has no personas.")}</p>` : html`${h(Choice, { label: t("Persona"), isHidden: false, value: persona, options: personas.map((/** @type {string} */ one) => [one, one]), onChoose: setPersona })}
     ${h(Choice, { label: t("As"), isHidden: false, value: kind, options: [["participant", word("participant")], ["mediator", word("mediator")]], onChoose: setKind })}
-    ${kind === "participant" ? h(Choice, { label: t("Begins on"), isHidden: false, value: stage, options: [["", t("the first stage")], ...stages.map((/** @type {any} */ one) => [one.id, one.name || one.id])], onChoose: setStage }) : null}`}
+    ${kind === "participant" ? h(Choice, { label: t("Begins on"), isHidden: false, value: stage, options: [["", t("the first stage")], ...stages.map((/** @type {any} */ one) => [one.id, one.name])], onChoose: setStage }) : null}`}
     <div class="c-acts">${h(Press, { kind: "primary", isDisabled: persona === "", onPress: add, children: t("Add") })}${h(Press, { onPress: onClose, children: t("Cancel") })}</div>` });
 }

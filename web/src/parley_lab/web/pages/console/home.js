@@ -5,7 +5,7 @@ import { get, query } from "./api.js";
 import { Lazy } from "./lazy.js";
 import { followAll } from "./live.js";
 import { Choice, Dialog, Empty, Field, Head, Loaded, Press, State, useLoaded } from "./ui.js";
-import { inDigits, lasting, t, word } from "./words.js";
+import { ago, inDigits, t, word } from "./words.js";
 
 const A_PAGE = 50;
 const TYPING_MS = 250;
@@ -81,9 +81,8 @@ function List({ experiments }) {
 /** @param {{ one: any }} props */
 function Line({ one }) {
   const { counts } = one;
-  const age = lasting(Date.now() - Date.parse(one.created_at));
   return html`<li class="c-line"><div class="c-line-name"><a href=${homeOf(one)}>${one.name}</a>
-      <span class="c-small">${[one.study !== one.name ? one.study : "", t("made {age} ago", { age })].filter(Boolean).join(" · ")}</span></div>
+      <span class="c-small">${[one.study !== one.name ? one.study : "", t("made {when}", { when: ago(one.created_at) })].filter(Boolean).join(" · ")}</span></div>
     ${h(State, { state: one.status, children: word(one.status) })}<span class="c-pill">${word(one.model_mode)}</span>
     ${counts ? h(Counts, { one }) : null}
     ${one.alerts_open ? html`<span class="c-pill c-warns">${t("{count} alert|{count} alerts", { count: one.alerts_open })}</span>` : null}</li>`;
@@ -93,7 +92,7 @@ function Line({ one }) {
 function Counts({ one }) {
   const { people, agents, through, out, open_seats: open } = one.counts;
   const all = Math.max(1, people + agents + through + out + open);
-  const said = [t("{count} person|{count} people", { count: people }), t("{count} agent|{count} agents", { count: agents }), t("{number} through", { number: through }), t("{number} out", { number: out })];
-  return html`<span class="c-counts"><span class="c-small">${said.join(" · ")} · ${t("{count} message|{count} messages", { count: one.messages })}</span>
+  const said = [people && t("{count} person|{count} people", { count: people }), agents && t("{count} agent|{count} agents", { count: agents }), through && t("{number} through", { number: through }), out && t("{number} out", { number: out }), one.messages && t("{count} message|{count} messages", { count: one.messages })].filter(Boolean);
+  return html`<span class="c-counts"><span class="c-small">${said.join(" · ")}</span>
     <progress max=${all} value=${through} aria-label=${t("{number} of {all} are through", { number: through, all: inDigits(all) })}></progress></span>`;
 }

@@ -31,7 +31,7 @@ export function listen(path, cursor, on) {
         if (isLive) on.onLive?.();
       },
       onEnd: () => signedOut(),
-    });
+    }, { mayAsk: false });
   }
 
   async function look() {

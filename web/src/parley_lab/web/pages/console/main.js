@@ -19,6 +19,7 @@ function Console() {
 function Page() {
   const [first = "", id = "", ...rest] = parts();
   if (first === "e" && id) return h(Lazy, { key: id, load: () => import("./experiment.js"), props: { id, rest } });
+  if (first === "personas") return h(Lazy, { key: first, load: () => import("./personas.js"), props: { id } });
   if (first === "account") return h(Lazy, { key: first, load: () => import("./account.js"), props: {} });
   return h(Home, {});
 }

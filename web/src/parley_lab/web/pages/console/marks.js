@@ -8,7 +8,7 @@ export const shapeOf = ({ kind, player }) => (kind === "mediator" ? "c-mediator"
 
 /** @param {{ member: import("./placing.js").Member, group: import("./placing.js").Group | undefined, isChosen?: boolean }} props */
 export function Dot({ member, group, isChosen = false }) {
-  return html`<i class=${`c-dot ${shapeOf(member)} c-${fillOf(member, group)}${isChosen ? " c-chosen" : ""}`} data-member=${member.id} title=${`${member.name || member.path}: ${saidOf(member, group)}`}></i>`;
+  return html`<i class=${`c-dot ${shapeOf(member)} c-${fillOf(member, group)}${isChosen ? " c-chosen" : ""}${member.isThinking ? " c-thinking" : ""}`} data-member=${member.id} title=${`${member.name || member.path}: ${saidOf(member, group)}`}></i>`;
 }
 
 /** how a member is, in a word. @param {import("./placing.js").Member} member @param {import("./placing.js").Group | undefined} group */

@@ -106,7 +106,7 @@ function Beside({ board, group, members }) {
 /** @param {{ column: Column, members: Member[], group: Group, chosen: string }} props */
 function Cell({ column, members, group, chosen }) {
   const isAfter = column.id === THROUGH || column.id === OUT;
-  const isClosed = !isAfter && group.unlocked?.has(column.id) === false;
+  const isClosed = !isAfter && !group.unlocked.has(column.id);
   return html`<span role="cell" class=${`c-cell${isAfter ? " c-after" : isClosed ? " c-closed" : ""}`}>
     <span class="hidden">${inNumbers(members, group)}</span>${members.map((one) => h(Dot, { key: one.id, member: one, group, isChosen: one.id === chosen }))}</span>`;
 }

@@ -35,6 +35,7 @@ function nowOf(member, group, stages) {
 
 /** @param {Props} props */
 function MemberActs({ board, member, group }) {
+  void board.drawn.value;
   const [shown, setShown] = useState("");
   const name = member.name || member.path;
   const to = (/** @type {string} */ verb, /** @type {string} */ done) => actOn(`/members/${member.id}/${verb}`, undefined, done);

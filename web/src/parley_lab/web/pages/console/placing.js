@@ -6,16 +6,17 @@
  * @property {"participant" | "mediator"} kind @property {"person" | "agent" | "script"} player
  * @property {string} status @property {string | null} stage @property {string} group @property {string | null} arm
  * @property {string | null} since Since when they are on their stage. @property {string | null} goneAt
+ * @property {string | null} ask What is asked now, such as `round:7/move`. @property {boolean} isThinking Whether a model is called for them.
  *
  * @typedef {object} Group
  * @property {string} id @property {string} path @property {string} name @property {string | null} arm @property {boolean} isEnded
- * @property {boolean} isLocked @property {number} openSeats @property {string} joinCode @property {Set<string> | null} unlocked
- *   The stages that are open; null where that is not known.
+ * @property {boolean} isLocked @property {string} joinCode @property {number} seq Of the newest event that is in it. @property {Set<string>} unlocked The stages that are open.
  *
  * @typedef {"here" | "waits" | "gone" | "paused" | "open" | "through" | "out"} Fill
  */
 
 const STILL_IN = new Set(["in_progress", "attention_check", "transfer_pending", "paused"]);
+const WAITS = new Set(["in_progress", "attention_check", "transfer_pending"]);
 export const THROUGH = "through";
 export const OUT = "out";
 
@@ -40,7 +41,7 @@ export function fillOf(member, group) {
 }
 
 /** Whether a member has come to a stage that is not open for their group. @param {Member} member @param {Group | undefined} group */
-export const doesWait = (member, group) => isIn(member) && member.stage !== null && group?.unlocked != null && !group.unlocked.has(member.stage);
+export const doesWait = (member, group) => isIn(member) && member.stage !== null && group !== undefined && WAITS.has(member.status) && !group.unlocked.has(member.stage);
 
 /** Since when the group waits: the longest wait of its members; null where no one waits. @param {Group} group @param {Member[]} members */
 export function waitingSince(group, members) {

@@ -1,39 +1,49 @@
-/** The board as it is read from the lab. */
-import { all, get } from "./api.js";
+/** The board as it is read from the lab: rows without names of fields, whose values refer to lists by index. */
+import { get } from "./api.js";
 
 /** @typedef {import("./placing.js").Member} Member */
 /** @typedef {import("./placing.js").Group} Group */
 /**
- * @typedef {{ experiment: any, stages: { id: string, name: string, kind: string }[], treatments: any[], personas: any[], progress: any,
+ * @typedef {{ experiment: any, stages: { id: string, name: string, kind: string }[], treatments: string[], personas: string[], progress: any,
  *   groups: Group[], members: Member[], cursor: string }} BoardRead
  */
 
 /** @param {string} id @returns {Promise<BoardRead>} */
 export async function readBoard(id) {
-  const [experiment, document, cohorts, members] = await Promise.all([
-    get(`/experiments/${id}`),
-    get(`/experiments/${id}/file`),
-    all(`/experiments/${id}/cohorts`, "cohorts"),
-    all(`/experiments/${id}/members`, "members"),
-  ]);
-  const named = (/** @type {any} */ one) => ({ id: one.id, kind: one.kind, name: one.name || one.profile?.name || one.title || one.id });
+  return boardOf(await get(`/experiments/${id}/board`));
+}
+
+/** @param {any} board @returns {BoardRead} */
+export function boardOf(board) {
+  const stages = board.stages.map((/** @type {any} */ one) => ({ id: one.id, kind: one.kind, name: one.title || one.id }));
+  const groups = board.cohorts.map((/** @type {any[]} */ row) => groupOf(named(board.cohort_columns, row), board, stages));
   return {
-    experiment,
-    stages: document.stages.map(named),
-    treatments: (document.treatments ?? []).map(named),
-    personas: (document.personas ?? []).map(named),
-    progress: experiment.progress,
-    groups: cohorts.map(groupOf),
-    members: members.map(memberOf),
-    cursor: "",
+    experiment: board.experiment,
+    stages,
+    treatments: board.treatments,
+    personas: board.personas,
+    progress: board.progress,
+    groups,
+    members: board.members.map((/** @type {any[]} */ row) => memberOf(named(board.columns, row), board, stages, groups)),
+    cursor: board.cursor,
   };
 }
 
-/** @param {any} one @returns {Group} */
-const groupOf = (one) => ({ id: one.id, path: one.path, name: one.name || one.path, arm: one.treatment_id, isEnded: one.status === "ended", isLocked: one.locked, openSeats: one.open_seats, joinCode: one.join_code, unlocked: null });
+/** @param {string[]} columns @param {any[]} row @returns {any} */
+const named = (columns, row) => Object.fromEntries(columns.map((column, index) => [column, row[index]]));
 
-/** @param {any} one @returns {Member} */
-const memberOf = (one) => ({
-  id: one.id, path: one.path, name: one.profile.name, avatar: one.profile.avatar, kind: one.kind, player: one.player, status: one.status,
-  stage: one.stage_id, group: one.cohort_id, arm: one.treatment_id, since: one.arrived_at, goneAt: one.gone_at,
+/** @param {any[]} list @param {number | null} index */
+const at = (list, index) => (index === null ? null : (list[index] ?? null));
+
+/** @param {any} one @param {any} board @param {{ id: string }[]} stages @returns {Group} */
+const groupOf = (one, board, stages) => ({
+  id: one.id, path: one.path, name: one.name || one.path, arm: at(board.treatments, one.treatment), isEnded: one.status === "ended", isLocked: one.locked,
+  joinCode: one.join_code, seq: one.stream_seq, unlocked: new Set(one.unlocked.map((/** @type {number} */ index) => stages[index].id)),
+});
+
+/** @param {any} one @param {any} board @param {{ id: string }[]} stages @param {Group[]} groups @returns {Member} */
+const memberOf = (one, board, stages, groups) => ({
+  id: one.id, path: one.path, name: one.name, avatar: one.avatar, kind: one.kind, player: one.player, status: one.status,
+  stage: at(stages, at(at(board.ways, one.way) ?? [], one.position))?.id ?? null, group: groups[one.cohort].id,
+  arm: at(board.treatments, one.treatment), since: one.since, goneAt: one.gone_at, ask: one.ask, isThinking: one.draft === "thinking",
 });

@@ -39,6 +39,14 @@ export function atTime(at) {
   return when.toLocaleString(language, isToday ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** How long ago something was. @param {string} at */
+export function ago(at) {
+  const seconds = Math.round((Date.parse(at) - Date.now()) / 1000);
+  const format = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  for (const [unit, length] of /** @type {const} */ ([["day", 86_400], ["hour", 3600], ["minute", 60]])) if (seconds <= -length) return format.format(Math.ceil(seconds / length), unit);
+  return format.format(Math.min(0, seconds), "second");
+}
+
 /** How long something lasts: `45 s`, `3:11`, `2 h 5 min`. @param {number} milliseconds */
 export function lasting(milliseconds) {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));

@@ -21,19 +21,20 @@ let heldBackAt = 0;
  * and none comes twice. A connection that is silent for too long counts as cut.
  * @param {string} path @param {string} token @param {string} cursor
  * @param {{ onEvent: (type: string, data: any) => void, onState: (isLive: boolean) => void, onEnd: () => void }} on
+ * @param {{ mayAsk?: boolean }} [how] `mayAsk`: whether the lab answers requests for the events of this stream, too.
  * @returns {{ stop: () => void }}
  */
-export function follow(path, token, cursor, on) {
+export function follow(path, token, cursor, on, { mayAsk = true } = {}) {
   const ending = new AbortController();
   let last = cursor;
   let wait = FIRST_WAIT_MS;
 
   async function run() {
     while (!ending.signal.aborted) {
-      const isStream = heldBackAt === 0 || performance.now() - heldBackAt > TRY_STREAM_MS;
+      const isStream = !mayAsk || heldBackAt === 0 || performance.now() - heldBackAt > TRY_STREAM_MS;
       const end = isStream ? await connect(path, FIRST_SIGN_MS, LONGEST_SILENCE_MS) : await connect(`${path}?wait=false`, LONGEST_WAIT_MS, LONGEST_WAIT_MS);
       if (end === "over" || ending.signal.aborted) return;
-      if (isStream && end === "silent") {
+      if (isStream && mayAsk && end === "silent") {
         // Whether the network is away, or holds the stream back, the next request shows.
         heldBackAt = performance.now();
         continue;

@@ -1,0 +1,50 @@
+/** One persona of the library: its fields, its file, and a test chat. */
+import { h, html, useState } from "../vendor/preact.js";
+import { download, get, send } from "./api.js";
+import { act, askFirst, change } from "./confirm.js";
+import { Chat } from "./persona_chat.js";
+import { leave } from "./personas.js";
+import { Failure, Field, Head, Loaded, Press, useLoaded } from "./ui.js";
+import { t } from "./words.js";
+
+/** @param {{ id: string }} props */
+export function Persona({ id }) {
+  const loaded = useLoaded(() => get(`/personas/${encodeURIComponent(id)}`), [id]);
+  return h(Loaded, { of: loaded, show: (found) => h(Shown, { key: found.version, id, persona: found.persona, again: loaded.again }) });
+}
+
+/** @param {{ id: string, persona: any, again: () => Promise<void> }} props */
+function Shown({ id, persona, again }) {
+  const [fields, setFields] = useState({ name: persona.profile.name, avatar: persona.profile.avatar, text: persona.text, role: persona.role, goal: persona.goal, model: persona.model.model, provider: persona.model.provider });
+  const [all, setAll] = useState(JSON.stringify(persona, null, 2));
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const path = `/personas/${encodeURIComponent(id)}`;
+  /** @param {any} changed */
+  async function store(changed) {
+    setError(null);
+    try {
+      await send("PUT", path, { body: changed });
+      await again();
+    } catch (wrong) {
+      setError(wrong);
+    }
+  }
+  const { name, avatar, model, provider, ...rest } = fields;
+  const save = () => store({ ...persona, ...rest, profile: { ...persona.profile, name, avatar }, model: { ...persona.model, model, provider } });
+  const saveAll = async () => {
+    try {
+      await store(JSON.parse(all));
+    } catch (wrong) {
+      setError(wrong);
+    }
+  };
+  const field = (/** @type {keyof typeof fields} */ key, /** @type {string} */ label, isLong = false) => h(Field, { label, isLong, value: fields[key], onInput: (value) => setFields({ ...fields, [key]: value }) });
+  const remove = () => askFirst({ title: t("Take {name} out of the library?", { name: persona.profile.name || id }), text: t("Experiments that were stored keep the persona as it was."), act: t("Take it out"), run: async () => (await change("DELETE", path), leave()) });
+  return html`${h(Head, { title: `${persona.profile.avatar} ${persona.profile.name || id}`.trim(), trail: html`<a href="/console/personas">${t("Agents")}</a> / ${id}`, children: html`
+      ${h(Press, { icon: "download", onPress: () => act(() => download(`${path}/agent`, `${id}.yaml`), ""), children: t("Agent file") })}${h(Press, { kind: "bare", icon: "trash", onPress: remove, children: t("Take out") })}` })}
+    ${error ? h(Failure, { error }) : null}
+    <div class="c-pair"><section class="c-card"><h2>${t("Fields")}</h2>${field("name", t("Name"))}${field("avatar", t("Avatar, an emoji"))}${field("text", t("Who the agent is"), true)}${field("role", t("Role"))}${field("goal", t("Goal"))}${field("provider", t("Provider"))}${field("model", t("Model"))}
+        ${h(Press, { kind: "primary", onPress: save, children: t("Save") })}
+        <details><summary>${t("All fields, as JSON")}</summary><div class="c-json">${h(Field, { label: t("All fields"), isHidden: true, isLong: true, value: all, onInput: setAll })}</div>${h(Press, { onPress: saveAll, children: t("Save all fields") })}</details></section>
+      ${persona.player === "script" ? html`<section class="c-card"><h2>${t("Test chat")}</h2><p>${t("This agent is a rule. It plays games and does not talk.")}</p></section>` : h(Chat, { id })}</div>`;
+}

@@ -1,0 +1,46 @@
+/** A test chat with a persona, by the mock or by its real model. */
+import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { newId } from "../lab/api.js";
+import { get, post } from "./api.js";
+import { change } from "./confirm.js";
+import { Failure, Field, Loaded, Press, Switch, useLoaded } from "./ui.js";
+import { t } from "./words.js";
+
+/** @param {{ id: string }} props */
+export function Chat({ id }) {
+  const path = `/personas/${encodeURIComponent(id)}/chat`;
+  const [text, setText] = useState("");
+  const [mode, setMode] = useState("mock");
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const loaded = useLoaded(() => get(path), [id]);
+  const isAwaited = loaded.data?.is_awaiting_reply === true;
+  useEffect(() => {
+    let isOver = false;
+    const wait = async () => {
+      await get(`${path}?wait_seconds=20`).catch(() => undefined);
+      if (!isOver) await loaded.again();
+    };
+    if (isAwaited) void wait();
+    return () => void (isOver = true);
+  }, [isAwaited, loaded.data]);
+  /** @param {() => Promise<any>} run */
+  async function attempt(run) {
+    setError(null);
+    try {
+      await run();
+      await loaded.again();
+    } catch (wrong) {
+      setError(wrong);
+    }
+  }
+  const say = () => attempt(async () => {
+    if (text.trim() === "" || isAwaited) return;
+    await post(path, { text, client_message_id: newId(), model_mode: mode });
+    setText("");
+  });
+  return html`<section class="c-card"><h2>${t("Test chat")}</h2>${h(Switch, { label: t("Models"), value: mode, options: [["mock", t("mock")], ["real", t("real model")]], onChoose: setMode })}
+    ${h(Loaded, { of: loaded, show: ({ messages }) => html`<div role="log" aria-label=${t("Test chat")} tabindex="0"><ol class="c-chat">${messages.map((/** @type {any} */ one) => html`<li key=${one.id} class=${one.author === "you" ? "c-you" : ""}><span class="hidden">${one.author === "you" ? t("You") : t("The agent")}: </span>${one.text}${one.failure ? html`<span class="c-wrong-text"> ${one.failure.detail}</span>` : null}</li>`)}</ol></div>` })}
+    ${isAwaited ? html`<p class="c-small" role="status">${t("The agent thinks …")}</p>` : null}${error ? h(Failure, { error }) : null}
+    ${h(Field, { label: t("Your message"), value: text, onInput: setText, onEnter: say })}
+    <div class="c-acts">${h(Press, { kind: "primary", isDisabled: text.trim() === "" || isAwaited, onPress: say, children: t("Send") })}${h(Press, { onPress: () => attempt(() => change("DELETE", path)), children: t("Clear the chat") })}</div></section>`;
+}

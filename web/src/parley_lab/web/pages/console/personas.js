@@ -1,0 +1,39 @@
+/** Agents: the personas of the library, by which experiments share them. */
+import { h, html, useRef } from "../vendor/preact.js";
+import { go } from "./address.js";
+import { all, download, post, send } from "./api.js";
+import { Acts, act } from "./confirm.js";
+import { Persona } from "./persona.js";
+import { Empty, Head, Loaded, Press, useLoaded } from "./ui.js";
+import { t } from "./words.js";
+
+/** @param {{ id: string }} props */
+export default function Personas({ id }) {
+  return html`${id ? h(Persona, { key: id, id }) : h(Library, {})}${h(Acts, {})}`;
+}
+
+function Library() {
+  const loaded = useLoaded(() => all("/personas", "personas"), []);
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const seed = () => act(async () => (await post("/persona-library/arena"), await loaded.again()), t("The agents of the arena are in the library."));
+  const take = (/** @type {File} */ file) => act(async () => {
+    await send("POST", "/persona-library", { body: await file.text(), type: file.name.endsWith("json") ? "application/json" : "application/yaml" });
+    await loaded.again();
+  }, t("The file is in the library."));
+  return html`${h(Head, { title: t("Agents"), children: html`${h(Press, { icon: "upload", onPress: () => input.current?.click(), children: t("Import a file") })}
+      ${h(Press, { icon: "download", onPress: () => act(() => download("/persona-library?format=yaml", "personas.yaml"), ""), children: t("Export all") })}
+      ${h(Press, { onPress: seed, children: t("Add the agents of the arena") })}` })}
+    <input ref=${input} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("File of personas")} onChange=${(/** @type {any} */ event) => event.currentTarget.files[0] && take(event.currentTarget.files[0])} />
+    ${h(Loaded, { of: loaded, show: (found) => found.length === 0 ? h(Empty, { children: html`<p>${t("The library is empty. Import a file of personas, or begin with the agents of the arena.")}</p>` })
+      : html`<ul class="c-cards">${found.map((/** @type {any} */ one) => h(Card, { key: one.id, one: one.persona }))}</ul>` })}`;
+}
+
+/** @param {{ one: any }} props */
+function Card({ one }) {
+  const kind = one.player === "script" ? t("a rule: {policy}", { policy: one.script?.matrix_game?.policy ?? "" }) : one.model.model;
+  return html`<li class="c-card"><a href=${`/console/personas/${encodeURIComponent(one.id)}`}><span class="c-face" aria-hidden="true">${one.profile.avatar || (one.profile.name || one.id).slice(0, 1)}</span><strong>${one.profile.name || one.id}</strong></a>
+    <p class="c-small">${kind}</p><p class="c-clamp">${one.text || one.role}</p></li>`;
+}
+
+/** Back to the library. */
+export const leave = () => go("/console/personas");
