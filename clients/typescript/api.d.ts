@@ -54,6 +54,7 @@ export type DeletedExperiment = { id: string };
 export type DraftItem = { id: string; path: string; member_id: string; member: string; name: (string | null); cohort_id: string; stage_id: string; thread_id: (string | null); ask_id: (string | null); ask: (string | null); trigger_key: (string | null); wave: number; as_of_seq: (number | null); purpose: string; state: string; reason: (string | null); message_id: (string | null); provider: string; created_at: string; not_before: string; due_at: (string | null); closed_at: (string | null); finish_ms: (number | null); ready_to_end: boolean; calls: number; failed_calls: number; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); model: (string | null); began_at: (string | null); finished_at: (string | null); milliseconds: (number | null) };
 export type DraftList = { drafts: DraftItem[]; next_after: (string | null) };
 export type DraftResource = { id: string; path: string; member_id: string; member: string; name: (string | null); cohort_id: string; stage_id: string; thread_id: (string | null); ask_id: (string | null); ask: (string | null); trigger_key: (string | null); wave: number; as_of_seq: (number | null); purpose: string; state: string; reason: (string | null); message_id: (string | null); provider: string; created_at: string; not_before: string; due_at: (string | null); closed_at: (string | null); finish_ms: (number | null); ready_to_end: boolean; calls: number; failed_calls: number; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); model: (string | null); began_at: (string | null); finished_at: (string | null); milliseconds: (number | null); reply: unknown; attempts: AttemptResource[] };
+export type EstimateResource = { replies: number; calls: number; open_ended: string[] };
 export type ExperimentChange = { model_mode?: (("mock" | "real") | null); name?: (string | null); study?: (string | null); is_archived?: (boolean | null) };
 export type ExperimentChanged = { type: "experiment.changed"; data: ExperimentItem };
 export type ExperimentCheck = { name: string; document_hash: string; stages: string[]; treatments: string[]; cohorts: number; members: number };
@@ -65,6 +66,7 @@ export type ExperimentMeasures = { experiment_id: string; status: string; model_
 export type ExperimentProgress = { members_by_status: { [name: string]: number }; messages: number; model_calls: number; cohorts: number; cohorts_running: number };
 export type ExperimentResource = { id: string; name: string; study: string; status: ("draft" | "running" | "paused" | "ended"); pace: ("live" | "fast"); model_mode: ("mock" | "real"); seed: number; created_at: string; started_at: (string | null); ended_at: (string | null); paused_at?: (string | null); pause_reason?: (("requested" | "lab_stopped" | "calls_spent" | "key_refused") | null); is_test: boolean; is_archived?: boolean; document_hash: string; join_code: string; progress: ExperimentProgress; paused_keys: PausedKey[] };
 export type ExperimenterEvent = { cohort_id: string; stream_seq: number; at: string; type: string; actor: string; cause: string; subject: string; subject_id: (string | null); data: { [name: string]: JsonValue } };
+export type FileCheck = { is_valid: boolean; detail: (string | null); problems: LocatedProblem[]; name?: (string | null); document_hash?: (string | null); model_mode?: (string | null); stages?: string[]; treatments?: string[]; cohorts?: number; members?: number; real_models?: string[]; estimate?: (EstimateResource | null) };
 export type ForkRequest = { name?: (string | null); seed?: (number | null) };
 export type GamePage = { id: string; title: string; description: string; info: string; kind?: "matrix_game"; actions: ShownAction[]; payoffs: ShownOutcome[]; is_player: boolean; opponent: (string | null); status: ("playing" | "over" | "failed" | "abandoned"); round: (number | null); rounds_in_all: (number | null); stop_probability: (number | null); rounds: (CountedRound | UncountedRound)[]; scores: (Scores | null); wants: (("move" | "message") | null); messages: Messages[] };
 export type GoOnRequest = { topic: string };
@@ -89,6 +91,7 @@ export type KeyResource = { id: string; prefix: string; experimenter: string; la
 export type LabWords = { code: string; params: { [name: string]: (string | number | SpokenWords) } };
 export type LineResource = { code: string; params: { [name: string]: JsonValue } };
 export type LinkJoinRequest = { join_key: string; external_id?: (string | null); parameters?: { [name: string]: string }; token?: (string | null); profile?: (ProfileRequest | null) };
+export type LocatedProblem = { [name: string]: unknown };
 export type Lock = { reason: string; arrived: (number | null); expected: (number | null) };
 export type Me = { member_id: string; cohort_id: string; experiment_id: string; profile: ProfileResource; status: string; status_reason: (string | null); is_over?: boolean; is_paused?: boolean; language?: (string | null); check?: (CheckResource | null); completion?: (CompletionResource | null); notices?: NoticeResource[]; offer?: (OfferResource | null); waiting?: (WaitingResource | null); members?: CompanionResource[]; stages: StageMark[]; stage_id: (string | null); asks?: AskResource[]; timers?: TimerResource[]; now: string; cursor: string };
 export type MeasureTable = { name: string; columns: string[]; rows: { [name: string]: unknown }[] };
@@ -210,6 +213,7 @@ export type Shuffle = { seed?: ("experiment" | "cohort" | "participant" | "custo
 export type SignInList = { sign_ins: SignInResource[] };
 export type SignInRequest = { code?: (string | null) };
 export type SignInResource = { id: string; begun_at: string; used_at: string; expires_at: string; idle_seconds: number; key_prefix: string; key_label: string; is_current: boolean };
+export type SourceResource = { text: string; media_type: string; version: number; saved_at: (string | null); saved_by: (string | null); problems: LocatedProblem[] };
 export type SpokenWords = { code: string; params: { [name: string]: (string | number | SpokenWords) }; text: string };
 export type StaffMessageRequest = { text: string; client_message_id: string };
 export type StageChanged = { cohort_id: string; stream_seq: number; at: string; type: ("stage.unlocked" | "stage.updated"); data: OfStage };
@@ -271,6 +275,7 @@ export interface Operations {
   "GET /v1/experiment-schema": { answer: { [name: string]: unknown } };
   "GET /v1/experiments": { query?: { status?: ("draft" | "running" | "paused" | "ended"); name?: string; study?: string; is_archived?: boolean; is_test?: boolean; sort?: ("newest" | "oldest" | "name"); after?: string; limit?: number }; answer: ExperimentList };
   "POST /v1/experiments": { query?: { is_test?: boolean }; body: { [name: string]: unknown }; answer: ExperimentResource };
+  "POST /v1/experiments/check": { body: { [name: string]: unknown }; answer: FileCheck };
   "POST /v1/experiments/import": { query?: { people?: string[]; sessions?: number; draws?: ("reference" | "parley"); is_test?: boolean }; answer: ImportedExperiments };
   "POST /v1/experiments/import/validate": { query?: { people?: string[]; sessions?: number; draws?: ("reference" | "parley") }; answer: ImportCheck };
   "POST /v1/experiments/validate": { body: { [name: string]: unknown }; answer: ExperimentCheck };
@@ -284,8 +289,8 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}/cohorts": { path: { experiment_id: string }; query?: { after?: string; limit?: number }; answer: CohortList };
   "POST /v1/experiments/{experiment_id}/end": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/export": { path: { experiment_id: string }; query?: { format?: ("json" | "csv") }; answer: void };
+  "PUT /v1/experiments/{experiment_id}/file": { path: { experiment_id: string }; query?: { keep_problems?: boolean }; body: { [name: string]: unknown }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/file": { path: { experiment_id: string }; answer: { [name: string]: unknown } };
-  "PUT /v1/experiments/{experiment_id}/file": { path: { experiment_id: string }; body: { [name: string]: unknown }; answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/fork": { path: { experiment_id: string }; body?: (ForkRequest | null); answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/join": { path: { experiment_id: string }; body?: (JoinRequest | null); answer: Joined };
   "PUT /v1/experiments/{experiment_id}/max-calls": { path: { experiment_id: string }; body: CallLimitRequest; answer: CallLimitResource };
@@ -296,6 +301,7 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}/prompt": { path: { experiment_id: string }; query: { persona: string; stage: string; treatment?: string }; answer: PromptResource };
   "POST /v1/experiments/{experiment_id}/resume": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/retry-failed": { path: { experiment_id: string }; answer: RetryOfFailed };
+  "GET /v1/experiments/{experiment_id}/source": { path: { experiment_id: string }; answer: SourceResource };
   "POST /v1/experiments/{experiment_id}/start": { path: { experiment_id: string }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; of?: ("all" | "board"); ticket?: string }; answer: void };
   "GET /v1/experiments/{experiment_id}/threads": { path: { experiment_id: string }; query?: { stage?: string; cohort?: string; state?: ("open" | "ended"); q?: string; after?: string; limit?: number }; answer: ThreadItemList };

@@ -7,6 +7,7 @@ ParleyError
 ├── NotFound          404
 ├── Conflict          409  valid, but not now: a locked stage, a full cohort, an ended thread
 │   └── Paused             by its reason: the experiment is paused
+├── ChangedMeanwhile  412  another one has saved a newer version; nothing was stored
 ├── TooLarge          413
 ├── TooSoon           429  valid, but only after so many seconds
 │   └── TooManyRequests    of one token, key or address
@@ -112,6 +113,17 @@ class Paused(Conflict):
 
     def __init__(self) -> None:
         super().__init__("The experiment is paused. Nothing was stored; try again when it goes on.", reason="paused")
+
+
+class ChangedMeanwhile(ParleyError):
+    """`params` say which version there is, who saved it, and when."""
+
+    code = "changed_meanwhile"
+    status = 412
+
+    def __init__(self, message: str, *, params: Mapping[str, object]) -> None:
+        super().__init__(message)
+        self.params = dict(params)
 
 
 class TooLarge(ParleyError):

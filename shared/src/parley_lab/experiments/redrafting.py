@@ -55,6 +55,13 @@ async def replace_draft(session: Session, experiment_id: UUID, draft: Draft, now
         await set_most_calls(session, experiment_id, draft.most_calls)
 
 
+async def require_draft(session: Session, experiment_id: UUID) -> None:
+    """Raises: Conflict: it was started already."""
+    row = await find(session, experiment_id)
+    if row.status != "draft":
+        raise Conflict(f"{_WHY_NOT[row.status]}; fork it, and change the copy.", reason="not_a_draft")
+
+
 async def fork(session: Session, row: Any, now: datetime, *, name: str | None, seed: int | None) -> UUID:
     """A draft with the document of an experiment: with another name, and another seed unless one is given."""
     experiment = Experiment.model_validate(row.document)

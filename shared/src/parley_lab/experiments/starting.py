@@ -23,7 +23,7 @@ from parley_lab.design import (
     resolve,
 )
 from parley_lab.drafts.limits import set_most_calls
-from parley_lab.experiments import files
+from parley_lab.experiments import files, sources
 from parley_lab.experiments.experiments import ALL, find
 from parley_lab.people import joining, rooms
 from parley_lab.people.assigning import keep_arrivals, planned
@@ -119,6 +119,7 @@ async def start(session: Session, experiment_id: UUID, now: datetime) -> None:
         raise Conflict("This experiment is paused; resume it instead.", reason="paused")
     if row.status == "running":
         return
+    await sources.require_valid(session, experiment_id)
     await session.run(_START, {"id": experiment_id, "now": now})
     # A large experiment takes a while, in which the process serves others.
     experiment, plan, designs = await asyncio.to_thread(_planned, row.document, row.seed)

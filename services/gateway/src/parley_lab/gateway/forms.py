@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.storable import is_storable_text
 from parley_lab.formats.importing import IMPORTERS, XLSX, ZIP
 
 FORM: Final = "multipart/form-data"
@@ -91,6 +92,18 @@ async def file_in(request: Request, what: str) -> tuple[bytes, str]:
         raise HTTPException(415, f"The file ({what}) is sent as application/yaml or application/json.")
     name = f"{what}.json" if content_type in _JSON_TYPES else f"{what}.yaml"
     return await request.body(), name
+
+
+async def text_in(request: Request, what: str) -> tuple[str, str] | None:
+    """The text of the file and its media type; None where it is no text that can be stored."""
+    content, name = await file_in(request, what)
+    try:
+        written = content.decode()
+    except UnicodeDecodeError:
+        return None
+    if not is_storable_text(written):
+        return None
+    return written, _JSON_TYPES[0] if name.endswith(".json") else "application/yaml"
 
 
 def described(description: str, *, yaml: str, json: Any) -> dict[str, Any]:

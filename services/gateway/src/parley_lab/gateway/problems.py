@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from parley_lab.base.errors import (
+    ChangedMeanwhile,
     Conflict,
     HalfDone,
     InvalidInput,
@@ -117,7 +118,7 @@ async def _parley_error(request: Request, error: Exception) -> Response:
 def _params(error: ParleyError) -> Mapping[str, object]:
     if isinstance(error, TooSoon):
         return {"seconds": error.wait_seconds}
-    return error.params if isinstance(error, Conflict) else {}
+    return error.params if isinstance(error, Conflict | ChangedMeanwhile) else {}
 
 
 async def _counted(request: Request, error: NotSignedIn) -> ParleyError:

@@ -90,6 +90,19 @@ experiment_files = Table(
     PrimaryKeyConstraint("experiment_id", "digest"),
 )
 
+# The text of the file as its author wrote it; with problems, which keep the experiment from starting, while it has any.
+experiment_sources = Table(
+    "experiment_sources",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    number("version", default=1),
+    at("saved_at", nullable=False),
+    Column("saved_by", Text, nullable=False),
+    Column("problems", JSONB(none_as_null=True)),
+)
+
 persona_chats = Table(
     "persona_chats",
     metadata,

@@ -13,7 +13,7 @@ from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, json_schema, models_used
 from parley_lab.drafts import workers
 from parley_lab.drafts.called_keys import Waiting, waiting_for_keys
-from parley_lab.experiments import experiments, files, listing, personas, starting
+from parley_lab.experiments import experiments, files, listing, personas, sources, starting
 from parley_lab.formats.exports import reports
 from parley_lab.gateway import archives, forms
 from parley_lab.gateway.context import ApiKey, Context, InContext
@@ -81,11 +81,14 @@ async def create(
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
     draft = await read_file(request, context, owner.id)
+    written = await forms.text_in(request, "experiment")
 
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
         experiment_id = await starting.store(session, owner.id, draft, now, is_test=is_test)
+        if written is not None:
+            await sources.save(session, experiment_id, *written, now, saved_by=owner.name)
         return await resource_of(session, experiment_id)
 
     return await once.transact(ExperimentResource, work, sign_in=by_key(context, key))

@@ -1,17 +1,16 @@
-"""The file of an experiment: read back, replaced while it is a draft, forked."""
+"""The file of an experiment as it runs, and its fork."""
 
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import Response
 
 from parley_lab.experiments import redrafting
-from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.context import ApiKey, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import ExperimentResource, ForkRequest
-from parley_lab.gateway.routes.experiments import FILE_BODY, owned, read_file, resource_of
-from parley_lab.store import keys
+from parley_lab.gateway.routes.experiments import owned, resource_of
 from parley_lab.store.session import Session
 
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
@@ -30,27 +29,6 @@ async def read_back(experiment_id: UUID, context: InContext, key: ApiKey) -> Res
         row = await owned(session, context, key, experiment_id, "read")
     headers = {"Content-Disposition": f'attachment; filename="experiment-{experiment_id}.json"'}
     return Response(redrafting.file_of(row), media_type="application/json", headers=headers)
-
-
-@router.put("/experiments/{experiment_id}/file", summary="Replace the file of a draft", openapi_extra=FILE_BODY)
-async def replace(experiment_id: UUID, request: Request, context: InContext, key: ApiKey) -> ExperimentResource:
-    """Refused with the reason `not_a_draft` once it was started. All problems of the file are told at once; then
-    nothing is stored."""
-    owner_id = await _owner(context, key, experiment_id)
-    draft = await read_file(request, context, owner_id)
-
-    async def work(session: Session) -> ExperimentResource:
-        await owned(session, context, key, experiment_id, "write")
-        await redrafting.replace_draft(session, experiment_id, draft, context.clock.now())
-        return await resource_of(session, experiment_id)
-
-    return await context.database.transact(work)
-
-
-async def _owner(context: Context, key: str, experiment_id: UUID) -> UUID:
-    async with context.database.transaction() as session:
-        await owned(session, context, key, experiment_id, "write")
-        return (await keys.sign_in(session, key, context.clock.now(), scope="write")).id
 
 
 @router.post("/experiments/{experiment_id}/fork", status_code=201, summary="Copy an experiment as a new draft")

@@ -1,0 +1,68 @@
+"""The text of an experiment's file, its check, and templates."""
+
+import re
+from dataclasses import asdict
+from datetime import datetime
+from typing import Final
+
+from pydantic import Field
+
+from parley_lab.base.errors import Problem
+from parley_lab.gateway.resources.base import ProblemItem, Resource
+
+_LINE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
+
+
+class LocatedProblem(ProblemItem):
+    """One thing that is wrong with a file, and the line where it is."""
+
+    line: int | None = Field(default=None, examples=[14])
+    column: int | None = Field(default=None, examples=[5])
+    """Null: somewhere in the line."""
+    end_line: int | None = Field(default=None, examples=[14])
+
+
+def located(problem: Problem) -> LocatedProblem:
+    """The problem with its line, where the place says one."""
+    found = _LINE.search(f"{problem.at} {problem.where}")
+    line = None if found is None else int(found[1])
+    column = None if found is None or found[2] is None else int(found[2])
+    return LocatedProblem(**asdict(problem), line=line, column=column, end_line=line)
+
+
+class SourceResource(Resource):
+    text: str = Field(examples=["# A pilot\nparley: 1\n"])
+    media_type: str = Field(examples=["application/yaml"])
+    version: int = Field(examples=[3])
+    """Grows with each save; 0 where no text was stored, which shows the document as YAML."""
+    saved_at: datetime | None
+    saved_by: str | None
+    problems: list[LocatedProblem]
+    """While there are any, the experiment cannot start."""
+
+
+class EstimateResource(Resource):
+    """At most so many replies of models, and calls when each takes all its attempts."""
+
+    replies: int
+    calls: int
+    open_ended: list[str]
+    """Stages without a fixed number of replies, which are not counted."""
+
+
+class FileCheck(Resource):
+    is_valid: bool
+    detail: str | None = Field(examples=["experiment.yaml is not a valid experiment: 1 problem."])
+    """Null for a valid file."""
+    problems: list[LocatedProblem]
+    name: str | None = None
+    document_hash: str | None = None
+    model_mode: str | None = None
+    stages: list[str] = Field(default=[], examples=[["page"]])
+    treatments: list[str] = Field(default=[], examples=[["control"]])
+    cohorts: int = 0
+    members: int = 0
+    """Seats and mediators of all cohorts."""
+    real_models: list[str] = Field(default=[], examples=[["OPENAI_API_KEY is not set."]])
+    """What is missing to run it with real models; empty: nothing."""
+    estimate: EstimateResource | None = None

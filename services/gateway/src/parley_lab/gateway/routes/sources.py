@@ -1,0 +1,144 @@
+"""The text of an experiment's file: read as it was written, saved over no newer one, and checked."""
+
+import asyncio
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.contracts.real_models import model_mode_problems
+from parley_lab.design import Draft, Experiment, models_used
+from parley_lab.design.most_calls import MostCalls, most_calls
+from parley_lab.drafts import workers
+from parley_lab.experiments import redrafting, sources
+from parley_lab.gateway import forms
+from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.experiments import ExperimentResource
+from parley_lab.gateway.resources.sources import EstimateResource, FileCheck, SourceResource, located
+from parley_lab.gateway.routes.experiments import FILE_BODY, owned, read_file, resource_of
+from parley_lab.store import keys
+from parley_lab.store.session import Session
+
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
+
+
+@router.get("/experiments/{experiment_id}/source", summary="The file of an experiment as it was written")
+async def read_source(experiment_id: UUID, response: Response, context: InContext, key: ApiKey) -> SourceResource:
+    """With its comments and its order; an experiment without a stored text shows its document as YAML. `ETag` is its
+    version, for `If-Match` of `PUT .../file`."""
+    async with context.database.transaction() as session:
+        row = await owned(session, context, key, experiment_id, "read")
+        found = await sources.find(session, experiment_id, row.document)
+    response.headers["ETag"] = _tag(found.version)
+    return SourceResource.model_validate(found, from_attributes=True)
+
+
+def _tag(version: int) -> str:
+    return f'"v{version}"'
+
+
+IfMatch = Annotated[
+    str | None,
+    Header(alias="If-Match", max_length=100, description="The `ETag` of the text that was changed."),
+]
+
+
+@router.put("/experiments/{experiment_id}/file", summary="Replace the file of a draft", openapi_extra=FILE_BODY)
+async def replace(
+    experiment_id: UUID,
+    request: Request,
+    response: Response,
+    context: InContext,
+    key: ApiKey,
+    if_match: IfMatch = None,
+    keep_problems: Annotated[
+        bool, Query(description="Store a file with problems, too; it cannot start before they are mended.")
+    ] = False,
+) -> ExperimentResource:
+    """Refused with the reason `not_a_draft` once it was started, and with 412 `changed_meanwhile` where another one has
+    saved it since the version in `If-Match`; `params` say who and when. All problems of the file are told at once; then
+    nothing is stored, unless `keep_problems` is set: then the text is, and `source` has the problems."""
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "write")
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+    written = await forms.text_in(request, "experiment")
+    draft, invalid = None, None
+    try:
+        draft = await read_file(request, context, owner.id)
+    except InvalidInput as error:
+        if not keep_problems or written is None:
+            raise
+        invalid = error
+
+    async def work(session: Session) -> ExperimentResource:
+        now = context.clock.now()
+        await owned(session, context, key, experiment_id, "write")
+        if if_match is not None:
+            await sources.require_version(session, experiment_id, _version(if_match))
+        if draft is None:
+            await redrafting.require_draft(session, experiment_id)
+        else:
+            await redrafting.replace_draft(session, experiment_id, draft, now)
+        found = [] if invalid is None else [located(one).model_dump(mode="json") for one in invalid.problems]
+        if written is not None:
+            response.headers["ETag"] = _tag(
+                await sources.save(session, experiment_id, *written, now, saved_by=owner.name, problems=found)
+            )
+        return await resource_of(session, experiment_id)
+
+    return await context.database.transact(work)
+
+
+def _version(tag: str) -> int:
+    """Raises: InvalidInput: this is no `ETag` of a source."""
+    number = tag.strip().removeprefix("W/").strip('"').removeprefix("v")
+    if not (number.isascii() and number.isdecimal() and len(number) < 10):
+        problem = Problem("If-Match", repr(tag), 'the ETag of the source, such as "v3"')
+        raise InvalidInput("This version cannot be read.", [problem])
+    return int(number)
+
+
+@router.post("/experiments/check", summary="Check a file while it is written", openapi_extra=FILE_BODY)
+async def check(request: Request, context: InContext, key: ApiKey) -> FileCheck:
+    """Always 200: with all problems and their lines, or with what a valid file comes to and what is missing to run it
+    with real models. Stores nothing."""
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+    try:
+        draft = await read_file(request, context, owner.id)
+    except InvalidInput as error:
+        return FileCheck(is_valid=False, detail=error.message, problems=[located(one) for one in error.problems])
+    experiment, most = await asyncio.to_thread(_counted, draft)
+    return FileCheck(
+        is_valid=True,
+        detail=None,
+        problems=[],
+        name=draft.name,
+        document_hash=draft.document_hash,
+        model_mode=draft.model_mode,
+        stages=list(draft.stages),
+        treatments=list(draft.treatments),
+        cohorts=draft.cohorts,
+        members=draft.members,
+        real_models=await _missing(context, experiment),
+        estimate=EstimateResource(replies=most.replies, calls=most.calls, open_ended=list(most.open_ended)),
+    )
+
+
+def _counted(draft: Draft) -> tuple[Experiment, MostCalls]:
+    experiment = Experiment.model_validate_json(draft.document)
+    return experiment, most_calls(experiment)
+
+
+async def _missing(context: Context, experiment: Experiment) -> list[str]:
+    """What is missing to run it with real models."""
+    served = context.served_providers
+    if served is None:
+        async with context.database.read() as session:
+            served = await workers.served_providers(session, context.clock.now())
+    found = model_mode_problems(
+        "real", models_used(experiment), context.environ, endpoints=context.endpoints, served=served
+    )
+    return list(found)

@@ -1,0 +1,140 @@
+"""The text of a file is kept as written, saved over no newer one, and checked with lines."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import httpx2
+import pytest
+
+from parley_lab.gateway.testing import FILE, Api
+
+pytestmark = pytest.mark.postgres
+
+TEXT = """# A pilot for Ada
+parley: 1
+name: Pilot   # not final
+stages:
+  - {id: page, kind: info, lines: ["Hello"]}
+cohorts:
+  - seats: [{open: true, count: 2}]
+"""
+BROKEN = TEXT.replace("kind: info", "kind: inf")
+
+
+async def send(api: Api, method: str, path: str, text: str, **more: Any) -> httpx2.Response:
+    headers = {"Content-Type": "application/yaml", **more.pop("headers", {})}
+    return await api.experimenter(method, path, content=text.encode(), headers=headers, **more)
+
+
+async def stored(api: Api, text: str = TEXT) -> str:
+    made = await send(api, "POST", "/v1/experiments", text)
+    assert made.status_code == 201, made.text
+    return f"/v1/experiments/{made.json()['id']}"
+
+
+async def source(api: Api, address: str) -> httpx2.Response:
+    found = await api.experimenter("GET", f"{address}/source")
+    assert found.status_code == 200, found.text
+    return found
+
+
+async def test_a_text_is_given_back_byte_for_byte_with_who_saved_it(api: Api) -> None:
+    address = await stored(api)
+
+    found = await source(api, address)
+
+    assert (found.json()["text"], found.json()["media_type"]) == (TEXT, "application/yaml")
+    assert (found.json()["version"], found.json()["saved_by"], found.headers["etag"]) == (1, "Ellen", '"v1"')
+
+
+async def test_an_experiment_without_a_text_shows_its_document_as_yaml(api: Api) -> None:
+    address = await stored(api)
+    fork = (await api.experimenter("POST", f"{address}/fork")).json()["id"]
+
+    found = (await source(api, f"/v1/experiments/{fork}")).json()
+    again = await send(api, "POST", "/v1/experiments/check", found["text"])
+
+    assert (found["version"], found["saved_at"]) == (0, None)
+    assert again.json()["is_valid"]
+
+
+async def test_a_save_over_a_newer_text_is_refused_with_who_and_when_and_both_survive(api: Api) -> None:
+    address = await stored(api)
+    first, second = TEXT.replace("Pilot ", "First "), TEXT.replace("Pilot ", "Second ")
+
+    saved = await send(api, "PUT", f"{address}/file", first, headers={"If-Match": '"v1"'})
+    late = await send(api, "PUT", f"{address}/file", second, headers={"If-Match": '"v1"'})
+    over = await send(api, "PUT", f"{address}/file", second, headers={"If-Match": saved.headers["etag"]})
+
+    assert (saved.status_code, saved.headers["etag"]) == (200, '"v2"')
+    assert (late.status_code, late.json()["code"]) == (412, "changed_meanwhile")
+    assert (late.json()["params"]["version"], late.json()["params"]["saved_by"]) == (2, "Ellen")
+    assert (over.status_code, (await source(api, address)).json()["text"]) == (200, second)
+
+
+async def test_of_two_saves_of_the_same_version_at_once_one_is_stored(api: Api) -> None:
+    address = await stored(api)
+    texts = [TEXT.replace("Pilot ", f"Number {number} ") for number in range(4)]
+
+    answers = await asyncio.gather(
+        *(send(api, "PUT", f"{address}/file", one, headers={"If-Match": '"v1"'}) for one in texts)
+    )
+
+    assert Counter(one.status_code for one in answers) == {200: 1, 412: 3}
+    assert (await source(api, address)).json()["version"] == 2
+
+
+async def test_a_draft_with_problems_is_kept_and_cannot_start_before_they_are_mended(api: Api) -> None:
+    address = await stored(api)
+
+    refused = await send(api, "PUT", f"{address}/file", BROKEN)
+    kept = await send(api, "PUT", f"{address}/file?keep_problems=true", BROKEN)
+    found = (await source(api, address)).json()
+    started = await api.experimenter("POST", f"{address}/start")
+    mended = await send(api, "PUT", f"{address}/file", TEXT)
+    after = await api.experimenter("POST", f"{address}/start")
+    late = await send(api, "PUT", f"{address}/file?keep_problems=true", BROKEN)
+
+    assert (refused.status_code, kept.status_code) == (422, 200)
+    assert (found["text"], [one["line"] for one in found["problems"]]) == (BROKEN, [5])
+    assert (started.status_code, started.json()["reason"]) == (409, "not_valid")
+    assert (mended.status_code, after.status_code) == (200, 200)
+    assert (late.status_code, late.json()["reason"]) == (409, "not_a_draft")
+    assert (await source(api, address)).json()["problems"] == []
+
+
+async def test_a_check_is_always_200_with_lines_or_with_what_a_file_comes_to(api: Api) -> None:
+    broken = await send(api, "POST", "/v1/experiments/check", BROKEN)
+    no_yaml = await send(api, "POST", "/v1/experiments/check", "stages: [\n  {id: a")
+    valid = await send(api, "POST", "/v1/experiments/check", TEXT)
+    none = (await api.experimenter("GET", "/v1/experiments")).json()["experiments"]
+
+    assert [one.status_code for one in (broken, no_yaml, valid)] == [200, 200, 200]
+    assert (broken.json()["is_valid"], broken.json()["problems"][0]["line"]) == (False, 5)
+    assert no_yaml.json()["problems"][0]["line"] is not None
+    assert valid.json()["is_valid"]
+    assert (valid.json()["stages"], valid.json()["members"]) == (["page"], 2)
+    assert valid.json()["estimate"] == {"replies": 0, "calls": 0, "open_ended": []}
+    assert none == []
+
+
+async def test_a_check_says_what_is_missing_for_real_models(api: Api) -> None:
+    persona = {"id": "ada", "text": "You are Ada.", "model": {"provider": "openai", "model": "gpt-5"}}
+    seats = [{"persona": "ada"}]
+    file = {**FILE, "personas": [persona], "cohorts": [{"seats": seats}]}
+
+    found = (await api.experimenter("POST", "/v1/experiments/check", json=file)).json()
+
+    assert found["is_valid"], found
+    assert found["real_models"]
+    assert found["estimate"]["replies"] > 0
+
+
+@pytest.mark.parametrize("tag", ["*", '"x"', "v" * 50])
+async def test_a_strange_version_is_refused(api: Api, tag: str) -> None:
+    address = await stored(api)
+
+    refused = await send(api, "PUT", f"{address}/file", TEXT, headers={"If-Match": tag})
+
+    assert refused.status_code == 422
