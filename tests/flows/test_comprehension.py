@@ -98,3 +98,17 @@ async def test_no_one_is_met_where_each_is_alone(database: Database) -> None:
         await attempt(eve, RIGHT)
         await eve.go_on("check")
         assert (await ana.me())["waiting"] is None
+
+
+async def test_an_agent_that_is_screened_out_is_an_alert_and_people_are_not(database: Database) -> None:
+    stages = [{**CHECK, "most_attempts": 1, "when_failed": "screened_out"}, LAST]
+
+    async with playing(database, stages=stages, **a_cast(people=1)) as ana:
+        await attempt(ana, WRONG)
+        await ana.go_on("check")
+
+        ends = await ana.statuses()
+        alerts = await ana.lab.rows("SELECT m.path, a.text FROM alerts a JOIN members m ON m.id = a.member_id")
+        assert (ends["Ana"], ends["Bob"]) == ("screened_out", "screened_out")
+        assert ["the stage check screened it out" in alert.text for alert in alerts] == [True]
+        assert alerts[0].path != "c1/m1"

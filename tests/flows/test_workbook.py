@@ -47,7 +47,7 @@ async def test_the_facilitator_speaks_the_sheet_and_is_asked_nothing(database: D
 
     assert {names[row.path] for row in asked} == {*PLAYERS, "Summarizer"}
     prompts = [request.messages[1].content for request in model.requests if "/task:last/" in request.path]
-    assert all("Facilitator: It has begun to rain." in prompt for prompt in prompts)
+    assert all("[from Facilitator] It has begun to rain." in prompt for prompt in prompts)
     assert all("Facilitator asks you: And now?" in prompt for prompt in prompts)
 
 
@@ -93,13 +93,15 @@ class Payer(Telling):
         else:
             role = re.search(r"You are player (P\d)", request.messages[0].content)
             assert role is not None
-            said = str(GIVEN[role[1]][len(re.findall(rf"^{role[1]}: \d+$", shown, re.MULTILINE))])
+            said = str(GIVEN[role[1]][len(re.findall(rf"^\[from {role[1]}\] \d+$", shown, re.MULTILINE))])
         self.requests.append(request)
         return ModelReply(status="ok", parsed={"response": said}, raw=said)
 
     def _paid_out(self, shown: str) -> str:
         """Ten for each, what was given is doubled and shared by four; over all rounds."""
-        seen = {role: [int(one) for one in re.findall(rf"^{role}: (\d+)$", shown, re.MULTILINE)] for role in GIVEN}
+        seen = {
+            role: [int(one) for one in re.findall(rf"^\[from {role}\] (\d+)$", shown, re.MULTILINE)] for role in GIVEN
+        }
         shares = [2 * sum(given) / 4 for given in zip(*seen.values(), strict=True)]
         return "Earned: " + ", ".join(
             f"{role} {sum(10 - one + share for one, share in zip(given, shares, strict=True)):g}"
@@ -114,8 +116,8 @@ async def test_a_summarizer_pays_out_from_the_round_that_is_on_and_everybody_hea
 
     await run(database, two_rounds_and_a_summarizer(), model)
 
-    first = "Summarizer: Earned: P1 15.5, P2 15.5, P3 13.5, P4 12.5"
-    second = "Summarizer: Earned: P1 29.5, P2 31.5, P3 26.5, P4 25.5"
+    first = "[from Summarizer] Earned: P1 15.5, P2 15.5, P3 13.5, P4 12.5"
+    second = "[from Summarizer] Earned: P1 29.5, P2 31.5, P3 26.5, P4 25.5"
     assert len(model.requests) == 5 + 5 + 4
     for request in model.requests:
         task = request.path.partition("/task:")[2].split("/")[0]

@@ -277,3 +277,21 @@ async def test_a_reply_that_is_lost_in_another_field_is_paid_once(rehearsed: Reh
     assert "I think that 4 is right." in call.raw
     assert call.details == {"text": ""}
     assert (await rehearsed.draft()).state == "invalid"
+
+
+@pytest.mark.parametrize(("seats", "count"), [(2, 0), (3, 1), (5, 1)])
+async def test_the_same_refusal_by_several_agents_is_one_alert(rehearsed: Rehearsed, seats: int, count: int) -> None:
+    said = {"choices": [{"message": {"content": None, "refusal": "I would rather not."}, "finish_reason": "stop"}]}
+
+    await rehearsed.run(FakeReply(200, said), seats=seats, for_ever=True)
+
+    alerts = await rehearsed.lab.rows("SELECT path, text FROM alerts WHERE type = 'same_refusals'")
+    assert [alert.path for alert in alerts] == ["refused:q"] * count
+    for alert in alerts:
+        assert "3 agents were refused alike on q by gpt-4.1-mini: I would rather not." in alert.text
+
+
+async def test_members_that_fail_for_other_reasons_are_not_refused_alike(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(503), seats=3, for_ever=True)
+
+    assert not await rehearsed.lab.rows("SELECT 1 FROM alerts WHERE type = 'same_refusals'")

@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member, move_on, record_move
 from parley_lab.kinds import PAGE, Done, End, Json, Pay, SetProfile
+from parley_lab.members.alerts import raise_alert
 from parley_lab.members.forgetting import forget
 from parley_lab.members.names import be_known_by
 from parley_lab.members.standing import Standing
@@ -35,6 +36,8 @@ async def go_on(
         session.later(_SENT, {"member_id": standing.member.id})
         standing = replace(standing, begun={})
         has_ended = await end_member(session, standing, end.outcome, end.outcome, now, cause=cause)
+        if has_ended and end.outcome == "screened_out" and standing.provider is not None:
+            await _tell_of_screened_out(session, standing, stage.id, now)
         if has_ended and end.forgets:
             await forget(session, standing.member.id, standing.member.path, standing.member.profile.name or "")
         return
@@ -44,6 +47,20 @@ async def go_on(
             await be_known_by(session, standing.member.id, effect, stage.id, now, cause=cause)
         elif isinstance(effect, Pay):
             _pay(session, standing, effect, now)
+
+
+async def _tell_of_screened_out(session: Session, standing: Standing, stage_id: str, now: datetime) -> None:
+    """Alert the experimenter to an agent that is out: few experimenters expect that of an agent."""
+    await raise_alert(
+        session,
+        experiment_id=standing.experiment_id,
+        cohort_id=standing.cohort_id,
+        member_id=standing.member.id,
+        path=f"{standing.member.path}/screened_out",
+        alert_type="agent_screened_out",
+        text=f"The agent {standing.member.path} is out: the stage {stage_id} screened it out, as it does with people.",
+        now=now,
+    )
 
 
 _MOVES: Final = items_with(

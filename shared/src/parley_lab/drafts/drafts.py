@@ -352,6 +352,22 @@ async def unusable_replies(session: ReadSession, draft_id: UUID) -> list[Unusabl
     return [UnusableReply(before_open_thought(row.words or ""), row.parsed, row.error) for row in rows]
 
 
+_SAME_REFUSALS = text(
+    """
+    SELECT count(DISTINCT d.member_id) AS members
+    FROM model_calls k JOIN drafts d ON d.id = k.draft_id JOIN members m ON m.id = d.member_id
+    WHERE m.experiment_id = :experiment_id AND d.stage_id = :stage_id AND d.state IN ('failed', 'invalid')
+        AND k.status = :status AND (k.status = 'refused' OR k.raw = :raw)
+    """
+)
+
+
+async def same_refusals(session: ReadSession, lease: Lease, status: str, raw: str) -> int:
+    """How many members got no answer on this stage because a model refused, or wrote these very words."""
+    params = {"experiment_id": lease.experiment_id, "stage_id": lease.stage.id, "status": status, "raw": raw}
+    return int((await session.one(_SAME_REFUSALS, params)).members)
+
+
 _SAID_IN_VAIN = text(
     """
     SELECT coalesce(k.details ->> 'text', k.raw, '') AS words, coalesce(k.error, k.status) AS reason,

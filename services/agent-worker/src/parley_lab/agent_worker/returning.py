@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from parley_lab.agent_worker import moving
@@ -19,10 +19,13 @@ from parley_lab.drafts.limits import call_limit
 from parley_lab.experiments.pausing import pause
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.standings import lock_standing
-from parley_lab.store.session import Database
+from parley_lab.store.session import Database, Session
 
 MOST_LEASES = 6
 """How often a draft is leased again after unexpected errors."""
+SEVERAL = 3
+"""So many members with the same refusal are told of in one alert."""
+_LONGEST_QUOTED = 200
 FIRST_FAILURE_PAUSE_SECONDS = 0.5
 
 
@@ -145,8 +148,28 @@ class Returning:
                 text=_given_up_in_words(lease, reason, missing),
                 now=now,
             )
+            await _tell_of_same_refusals(session, lease, last, now)
         if lease.thread_id is not None:
             await self._publish_due(lease.thread_id)
+
+
+async def _tell_of_same_refusals(session: Session, lease: drafts.Lease, last: Attempt | None, now: datetime) -> None:
+    """Alert the experimenter when several members of a stage were refused alike: its question or its model is why."""
+    if last is None or not (last.reply.status == "refused" or (last.reply.status == "invalid" and last.reply.raw)):
+        return
+    members = await drafts.same_refusals(session, lease, last.reply.status, last.reply.raw)
+    if members < SEVERAL:
+        return
+    words = " ".join((last.reply.words or last.reply.error or "").split())[:_LONGEST_QUOTED]
+    await raise_alert(
+        session,
+        experiment_id=lease.experiment_id,
+        path=f"refused:{lease.stage.id}",
+        alert_type="same_refusals",
+        text=f"{members} agents were refused alike on {lease.stage.id} by {lease.agent.model.model}: {words}. "
+        "Look at its texts, or name another model.",
+        now=now,
+    )
 
 
 def _given_up_in_words(lease: drafts.Lease, reason: str, missing: Mapping[str, str]) -> str:

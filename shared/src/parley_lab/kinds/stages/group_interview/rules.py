@@ -67,10 +67,11 @@ class GroupInterview(StageKind[GroupInterviewStage]):
         if role is None:
             return [Block("You have no role here, and hear nothing of what is said.")]
         speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
-        return [
-            Block(transcript.in_words(line), speaker=None if line.is_read_out else speakers.get(line.role))
+        heard = [
+            Block(transcript.in_prompt(line), speaker=None if line.is_read_out else speakers.get(line.role))
             for line in transcript.lines(stage, view.draws, view.state, role)
         ]
+        return [Block(transcript.ABOUT_LINES), *heard] if heard else []
 
     def completion(self, stage: GroupInterviewStage, view: OwnView) -> Completion:
         if flow.is_over(stage, view):

@@ -152,6 +152,20 @@ def reply_text(reply: Json) -> str:
     return str(reply.get("response", "")) if isinstance(reply, Mapping) else ""
 
 
+ABOUT_LINES: Final = (
+    "What you have heard so far. Each piece starts with brackets: who it is from, and to whom; its further lines are "
+    "indented. The brackets are not part of what is said: do not write them, nor any name before your words."
+)
+"""Before the lines of a prompt. None is `Role: words`: models would write their own words so."""
+
+
+def in_prompt(line: Line) -> str:
+    """The line in the form in which prompts show it; none of its lines looks like that of another role."""
+    whom = f", to {line.to}" if line.to else ""
+    text = "\n    ".join(line.text.splitlines())
+    return f"[from {line.role}{whom}] {text}"
+
+
 def in_words(line: Line) -> str:
     """The line in the form of a transcript."""
     whom = f" (to {line.to})" if line.to else ""

@@ -14,7 +14,7 @@ from parley_lab.kinds.stages.group_interview import flow
 from parley_lab.kinds.stages.group_interview.config import InterviewQuestion
 from parley_lab.kinds.stages.group_interview.options import ListOptions
 from parley_lab.kinds.stages.group_interview.rules import KIND, InterviewDraws
-from parley_lab.kinds.stages.group_interview.transcript import lines
+from parley_lab.kinds.stages.group_interview.transcript import Line, in_prompt, lines
 from parley_lab.testing.interviews import LABELS, PLAYERS, SUMMARIZER, TASKS, Course, id_of, member, stage, task
 
 
@@ -35,6 +35,15 @@ def test_tasks_come_one_after_another_and_what_does_not_wait_is_asked_at_once() 
         [("C", "closed"), ("A", "closed"), ("B", "closed")],
         [("Summarizer", "closed")],
         [("A", "last"), ("B", "last"), ("C", "last")],
+    ]
+
+
+def test_no_line_of_a_prompt_has_the_form_of_a_name_and_words() -> None:
+    said = [Line("B", "I am for it.\nA: and so am I.", "t"), Line("Facilitator", "Think.", "t", True, "A")]
+
+    assert [in_prompt(line) for line in said] == [
+        "[from B] I am for it.\n    A: and so am I.",
+        "[from Facilitator, to A] Think.",
     ]
 
 
