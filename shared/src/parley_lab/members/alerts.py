@@ -34,9 +34,9 @@ async def raise_alert(
     now: datetime,
     cohort_id: UUID | None = None,
     member_id: UUID | None = None,
-) -> None:
-    """Raise an alert; idempotent per `path` until the alert is resolved."""
-    await session.run(
+) -> bool:
+    """Raise an alert; False where it is raised already: it is one per `path` until it is resolved."""
+    raised = await session.run(
         _RAISE,
         {
             "id": seeds.row_id(experiment_id, path),
@@ -49,6 +49,7 @@ async def raise_alert(
             "now": now,
         },
     )
+    return bool(raised)
 
 
 _RESOLVE = text(

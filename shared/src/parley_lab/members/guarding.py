@@ -16,6 +16,7 @@ from sqlalchemy import text
 from parley_lab.base.background import do_quietly
 from parley_lab.base.errors import GivenUp, Unavailable
 from parley_lab.members.alerts import raise_alert
+from parley_lab.members.held_cohorts import COHORT_HELD, have_pages_read
 from parley_lab.store.session import Database
 
 log = structlog.get_logger(__name__)
@@ -25,8 +26,6 @@ ResultT = TypeVar("ResultT")
 
 WORK_FAILED: Final = "work_failed"
 """The type of the alert about a row that fails."""
-COHORT_HELD: Final = "cohort_held"
-"""The same about a cohort whose rules fail: its clocks wait meanwhile (`parley_lab.members.held_cohorts`)."""
 _FIRST_PAUSE: Final = timedelta(seconds=1)
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
 _OF_COHORT: Final = "JOIN cohorts c ON c.id = t.cohort_id WHERE t.id = :id"
@@ -98,14 +97,21 @@ class Guard:
         pause = min(2 * last, _LONGEST_PAUSE)
         log.error("row.failed", kind=kind, id=str(row_id), again_in_seconds=pause.total_seconds(), exc_info=error)
         self._pauses[kind, row_id] = now + pause, pause
-        await do_quietly(partial(self._alert, kind, row_id, now, error))
+        await do_quietly(partial(self._alert_once, kind, row_id, now, error))
 
-    async def _alert(self, kind: Kind, row_id: UUID, now: datetime, error: Exception) -> None:
+    async def _alert_once(self, kind: Kind, row_id: UUID, now: datetime, error: Exception) -> None:
+        is_new = await self._alert(kind, row_id, now, error)
+        if is_new and kind == "cohort":
+            # Apart from the alert, which is stored whatever fails in the cohort.
+            async with self._database.transaction() as session:
+                await have_pages_read(session, row_id, now)
+
+    async def _alert(self, kind: Kind, row_id: UUID, now: datetime, error: Exception) -> bool:
         async with self._database.transaction() as session:
             row = await session.first(_WHOSE[kind], {"id": row_id})
             if row is None:
-                return
-            await raise_alert(
+                return False
+            return await raise_alert(
                 session,
                 experiment_id=row.experiment_id,
                 cohort_id=row.cohort_id,

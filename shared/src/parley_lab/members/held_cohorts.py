@@ -1,4 +1,4 @@
-"""Cohorts whose rules fail: an open alert holds their clocks, until they are settled again."""
+"""Cohorts whose rules fail: an open alert holds their clocks until they are settled again, and their people read so."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from parley_lab.members.guarding import COHORT_HELD
+from parley_lab.contracts.lives import STILL_IN, in_sql
+from parley_lab.store.facts import Event
 from parley_lab.store.session import ReadSession, Session
+
+COHORT_HELD: Final = "cohort_held"
+"""The type of the alert about a cohort whose rules fail."""
 
 IS_HELD: Final = f"""
     EXISTS (SELECT FROM alerts h WHERE h.cohort_id = t.cohort_id AND h.type = '{COHORT_HELD}' AND h.resolved_at IS NULL)
@@ -41,3 +45,46 @@ async def settled_again(session: ReadSession) -> Sequence[UUID]:
 async def release(session: Session, cohort_id: UUID, now: datetime) -> None:
     """Let the clocks of a cohort go on, each with the time that it had left. Idempotent."""
     await session.run(_RELEASE, {"cohort_id": cohort_id, "now": now})
+    await have_pages_read(session, cohort_id, now)
+
+
+_PLACES: Final = text(
+    f"""
+    SELECT DISTINCT c.experiment_id, c.path, m.stage_ids[m.position + 1] AS stage_id
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id
+    WHERE m.cohort_id = :cohort_id AND m.player = 'person' AND m.status IN {in_sql(STILL_IN)}
+    ORDER BY stage_id
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def have_pages_read(session: Session, cohort_id: UUID, now: datetime) -> None:
+    """Have the pages of a cohort read anew: it is held, or held no more."""
+    for row in await session.all(_PLACES, {"cohort_id": cohort_id}):
+        told = {"stage_id": row.stage_id}
+        session.record(
+            Event(
+                experiment_id=row.experiment_id,
+                cohort_id=cohort_id,
+                type="stage.updated",
+                actor="lab",
+                cause="lab",
+                subject=f"{row.path}/{row.stage_id}",
+                subject_id=None,
+                payload=told,
+                public=told,
+                at=now,
+            )
+        )
+    session.tell(cohort_id)
+
+
+_HOLDS: Final = text(
+    f"SELECT {IS_HELD} AS is_held FROM members t WHERE t.token_hash = :token_hash"  # noqa: S608 - of constants
+)
+
+
+async def holds(session: ReadSession, token_hash: str) -> bool:
+    """Whether the cohort of the member with this token is held."""
+    row = await session.first(_HOLDS, {"token_hash": token_hash})
+    return row is not None and bool(row.is_held)

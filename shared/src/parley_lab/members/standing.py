@@ -77,6 +77,8 @@ class Standing:
     """What a person has begun to answer, by stage, key and ask."""
     has_notices: bool
     """Whether there is something that the lab has said to this person and they have not read."""
+    is_in_held_cohort: bool
+    """Whether the rules of a stage of this person's cohort fail, so that the lab does nothing there for now."""
     arrived: tuple[int, int] | None
     """For a person who waits: how many have arrived at the stage, of how many who are counted."""
     is_alone: bool

@@ -87,7 +87,7 @@ class AroundRequest:
             log.exception("http.failed")
             if status:
                 raise
-            await problems.unexpected()(scope, receive, send_with_headers)
+            await (await problems.failed(scope))(scope, receive, send_with_headers)
         finally:
             _log_request(scope, status, perf_counter() - started)
 

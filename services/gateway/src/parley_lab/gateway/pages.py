@@ -71,6 +71,7 @@ def me(standing: Standing, shell: Shell, now: datetime) -> Me:
         status_reason=standing.status_reason,
         is_over=standing.status in OUTCOMES,
         is_paused=standing.is_held,
+        is_held=standing.is_in_held_cohort and standing.status not in OUTCOMES,
         language=standing.language,
         check=None if shell.check is None else _check(shell.check),
         notices=[NoticeResource(id=one.id, text=one.text, created_at=one.created_at) for one in shell.notices],

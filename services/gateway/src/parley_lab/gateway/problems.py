@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import Scope
 
 from parley_lab.base.errors import (
     ChangedMeanwhile,
@@ -24,6 +26,8 @@ from parley_lab.base.errors import (
 from parley_lab.base.logs import correlation
 from parley_lab.gateway.limiting import address_of
 from parley_lab.gateway.resources.base import ProblemDetails, ProblemItem
+from parley_lab.members.held_cohorts import holds
+from parley_lab.members.standings import hash_token
 
 log = structlog.get_logger(__name__)
 
@@ -68,9 +72,29 @@ def answer(
     return Response(body.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
+HELD: Final = "The lab cannot go on with this group just now. It tries again by itself; so may you."
+HELD_AGAIN_SECONDS: Final = 10
+
+
 def unexpected() -> Response:
     """The response to our own errors; the log has them under the correlation id."""
     return answer(500, "unexpected", "Something went wrong on our side. The correlation id finds it in the log.")
+
+
+async def failed(scope: Scope) -> Response:
+    """The response to an error that no one foresaw. Where the rules of a participant's stage fail, and hold the cohort,
+    the request may be made again."""
+    kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+    context = getattr(getattr(scope.get("app"), "state", None), "context", None)
+    if not scope["path"].startswith("/v1/me") or kind.lower() != "bearer" or context is None:
+        return unexpected()
+    try:
+        async with context.database.read() as session:
+            is_held = await holds(session, hash_token(token))
+    except ParleyError:
+        return unexpected()
+    again = {"Retry-After": str(HELD_AGAIN_SECONDS)}
+    return answer(503, "unavailable", HELD, can_retry=True, headers=again) if is_held else unexpected()
 
 
 def too_large(max_bytes: int) -> Response:

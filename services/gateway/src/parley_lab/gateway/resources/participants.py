@@ -191,6 +191,8 @@ class Me(Resource):
     """Whether the participant's part has ended, in whatever way (`status`): nothing can be done any more."""
     is_paused: bool = False
     """The experiment or this participant is paused: what is posted or answered is refused (409, reason `paused`)."""
+    is_held: bool = False
+    """The lab cannot go on with the group just now, and tries again by itself; the experimenter has an alert."""
     language: str | None = Field(default=None, examples=["en"])
     """The language of the experiment, for the words of its pages; null: the browser's."""
     check: CheckResource | None = None

@@ -92,6 +92,7 @@ export function Shell({ token, placeKey, lab }) {
         ${me.offer ? h(Offer, { onAnswer: (/** @type {boolean} */ accept) => act(() => api.post("/v1/me/transfer", { accept }, newId())) }) : null}
         ${me.is_over || clock === null ? null : h(clock.Clock, { me, onEnd: refresh })}
         ${me.is_paused ? h(Notice, { children: say("paused") }) : null}
+        ${me.is_held ? h(Notice, { tone: "warning", children: say("held") }) : null}
         ${failure ? h(Notice, { tone: "error", children: failure }) : null}
         ${past ? h(LookingBack, { title: past.title, onBack: () => setPastId(null) }) : null}
       </div>
