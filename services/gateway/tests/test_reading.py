@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Awaitable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from parley_lab.base.errors import TooLarge
+from parley_lab.base.errors import Conflict, TooLarge
 from parley_lab.gateway import reading
 from parley_lab.gateway.reading import Reader
 from parley_lab.gateway.settings import GatewaySettings
@@ -240,3 +241,12 @@ async def test_so_it_is_of_a_participant(api: Api, path: str) -> None:
     refused = await api.participant(token, "GET", path)
 
     assert refused.status_code in (404, 422), refused.text
+
+
+async def test_a_system_that_cannot_bound_what_reading_takes_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)
+
+    with pytest.raises(Conflict, match=r"parley run.*WSL") as refused:
+        await Reader(at_once=1).persona(b"text: Hello", "ana.yaml", "ana")
+
+    assert refused.value.reason == "no_limits"
