@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from sqlalchemy import select
+from sqlalchemy import text
 from structlog.typing import EventDict
 
 from parley_lab.base.errors import NotFound
@@ -16,7 +16,7 @@ from parley_lab.gateway.app import create_app
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.gateway.testing import FILE, Api
 from parley_lab.gateway.testing.streams import listening
-from parley_lab.store import keys, sign_ins, tables
+from parley_lab.store import keys, sign_ins
 
 pytestmark = pytest.mark.postgres
 

@@ -67,7 +67,8 @@ _SAVE: Final = text(
     INSERT INTO experiment_sources AS s (experiment_id, text, media_type, version, saved_at, saved_by, problems)
     VALUES (:id, :text, :media_type, 1, :now, :saved_by, CAST(:problems AS jsonb))
     ON CONFLICT (experiment_id) DO UPDATE SET text = excluded.text, media_type = excluded.media_type,
-        version = s.version + 1, saved_at = excluded.saved_at, saved_by = excluded.saved_by, problems = excluded.problems
+        version = s.version + 1, saved_at = excluded.saved_at, saved_by = excluded.saved_by,
+        problems = excluded.problems
     RETURNING version
     """
 )
