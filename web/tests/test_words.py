@@ -101,6 +101,7 @@ TO_EXPERIMENTERS = {
     "not_a_person",
     "not_joined",
     "not_started",
+    "not_valid",
     "real_models_refused",
     "alone",
     "same_cohort",
@@ -109,7 +110,15 @@ TO_EXPERIMENTERS = {
 """Why something is refused that only experimenters do."""
 IN_OTHER_WORDS = {"blocked"}
 """Whose `params` have the reasons of the stage, with a code each."""
-IN_OTHER_CODES = {"error", "conflict", "too_soon", "too_many_requests", "settings_invalid", "half_done"}
+IN_OTHER_CODES = {
+    "changed_meanwhile",
+    "error",
+    "conflict",
+    "too_soon",
+    "too_many_requests",
+    "settings_invalid",
+    "half_done",
+}
 """Said by their reason or by the seconds to wait, or said to no one but experimenters."""
 
 

@@ -1,99 +1,78 @@
-"""The gateway as a process of its own."""
+"""How answers came about, where an experiment records it, and where texts may not be pasted."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-from pathlib import Path
+import csv
+import io
+import zipfile
+from typing import Any, Final
 
-import httpx2
 import pytest
 
-from parley_lab.base.errors import SettingsInvalid
-from parley_lab.base.settings import read_settings
-from parley_lab.gateway.settings import GatewayProcessSettings, GatewaySettings
-from parley_lab.testing.network import WITHOUT_TLS
+from parley_lab.gateway.testing import Api
 
-KEY = "a-key-that-is-long-enough"
+pytestmark = pytest.mark.postgres
 
-
-def _run(tmp_path: Path, **environment: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "parley_lab.gateway"],
-        env={"PATH": os.environ["PATH"], **environment},
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-    )
-
-
-def test_what_is_missing_stops_the_start_and_is_named(tmp_path: Path) -> None:
-    process = _run(tmp_path, PARLEY_AMQP_URL="http://nowhere", GATEWAY_PORT="99")
-
-    _, errors = process.communicate(timeout=30)
-
-    assert process.returncode == 2
-    assert b"PARLEY_DATABASE_URL: is not set" in errors
-    assert b"PARLEY_AMQP_URL: " in errors
-    assert b"Traceback" not in errors
+STAGES: Final[list[dict[str, Any]]] = [
+    {
+        "id": "ask",
+        "kind": "survey",
+        "questions": [
+            {"id": "why", "kind": "text", "title": "Why?", "paste": "allowed"},
+            {"id": "how", "kind": "text", "title": "How?"},
+        ],
+    },
+    {"id": "bye", "kind": "info", "lines": ["Thank you."]},
+]
+TYPED: Final = {"pasted_characters": 0, "keys": 12, "out_of_focus": 0, "seconds": 4.5}
+PASTED: Final = {"pasted_characters": 40, "keys": 2, "out_of_focus": 1, "seconds": 1.5}
 
 
-def test_settings_never_tell_the_value_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PARLEY_DATABASE_URL", "postgresql://postgres@localhost/parley")
-    monkeypatch.setenv("PARLEY_AMQP_URL", "http://user:secret@nowhere")
-
-    with pytest.raises(SettingsInvalid) as refused:
-        read_settings(GatewayProcessSettings)
-
-    assert "PARLEY_AMQP_URL" in str(refused.value)
-    assert "secret" not in str(refused.value)
+async def answers_of(api: Api, experiment_id: str) -> list[dict[str, str]]:
+    exported = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export")
+    with zipfile.ZipFile(io.BytesIO(exported.content)) as archive:
+        (name,) = [one for one in archive.namelist() if one.endswith("answers.csv")]
+        return list(csv.DictReader(io.StringIO(archive.read(name).decode())))
 
 
-def test_settings_of_the_api_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GATEWAY_PORT", "8123")
-    monkeypatch.setenv("GATEWAY_ALLOWED_ORIGINS", '["https://lab.example"]')
-
-    settings = read_settings(GatewaySettings)
-
-    assert (settings.host, settings.port, settings.allowed_origins) == ("127.0.0.1", 8123, ("https://lab.example",))
+async def say_how(api: Api, token: str) -> int:
+    body = {"key": "", "questions": {"why": TYPED, "how": PASTED, "": {**PASTED, "keys": 14, "seconds": 9}}}
+    return (await api.participant(token, "PUT", "/v1/me/stages/ask/process", json=body)).status_code
 
 
-def test_a_gateway_serves_with_the_key_it_was_given_and_stops(tmp_path: Path, database_url: str, amqp_url: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as other:
-        port, health_port = free.getsockname()[1], other.getsockname()[1]
-    process = _run(
-        tmp_path,
-        PARLEY_DATABASE_URL=database_url,
-        PARLEY_AMQP_URL=amqp_url,
-        PARLEY_BOOTSTRAP_API_KEY=KEY,
-        GATEWAY_PORT=str(port),
-        PARLEY_HEALTH_PORT=str(health_port),
-    )
-    try:
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", verify=WITHOUT_TLS) as client:
-            _wait_until_ready(client, process)
-            listed = client.get("/v1/experiments", headers={"Authorization": f"Bearer {KEY}"})
-        metrics = httpx2.get(f"http://127.0.0.1:{health_port}/metrics", verify=WITHOUT_TLS).text
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
-    finally:
-        process.kill()
-        process.wait()
+async def test_how_each_answer_came_about_is_in_its_row(api: Api) -> None:
+    experiment_id = await api.running(stages=STAGES, record="process", paste="refused")
+    token = await api.join(experiment_id)
+    page = (await api.participant(token, "GET", "/v1/me/stages/ask")).json()
 
-    assert listed.json() == {"experiments": [], "next_after": None}
-    assert "parley_streams 0.0\n" in metrics
-    assert process.returncode in (0, -signal.SIGTERM)
-    assert KEY.encode() not in errors
-    assert b"Traceback" not in errors
+    told = [await say_how(api, token) for _ in range(2)]
+    await api.advance(token, "ask", {"why": "Because", "how": "By bus"})
+    late = await say_how(api, token)
+
+    assert (page["record"], page["paste"]) == ("process", "refused")
+    assert [one.get("x-paste") for one in page["forms"][0]["form"]["properties"].values()] == ["allowed", None]
+    assert (told, late) == ([204, 204], 409)
+    found = [{name: row[name] for name in ("field", *TYPED)} for row in await answers_of(api, experiment_id)]
+    assert found == [
+        {"field": "why", "pasted_characters": "0", "keys": "12", "out_of_focus": "0", "seconds": "4.5"},
+        {"field": "how", "pasted_characters": "40", "keys": "2", "out_of_focus": "1", "seconds": "1.5"},
+    ]
 
 
-def _wait_until_ready(client: httpx2.Client, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 30
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            if client.get("/readyz").status_code == 200:
-                return
-        except httpx2.TransportError:
-            time.sleep(0.05)
-    pytest.fail(f"the gateway did not become ready: {process.poll()}")
+async def test_nothing_is_recorded_where_the_file_does_not_ask_for_it(api: Api) -> None:
+    experiment_id = await api.running(stages=STAGES)
+    token = await api.join(experiment_id)
+
+    told = await say_how(api, token)
+    await api.advance(token, "ask", {"why": "Because", "how": "By bus"})
+
+    assert told == 204
+    assert "keys" not in (await answers_of(api, experiment_id))[0]
+
+
+async def test_the_page_before_people_join_says_that_it_is_recorded(api: Api) -> None:
+    codes = []
+    for record in ("process", None):
+        experiment_id = await api.running(stages=STAGES, record=record)
+        experiment = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()
+        codes.append((await api.participant("none", "GET", f"/v1/join/{experiment['join_code']}")).json()["record"])
+
+    assert codes == ["process", None]

@@ -168,6 +168,8 @@ class Made:
 
 LookBack = Literal["all", "texts", "none"]
 """What people may look back at once they have gone on from a stage."""
+Paste = Literal["allowed", "refused"]
+"""Whether people may paste texts, or drop them, into what they write."""
 
 
 class StageConfig(Document):
@@ -191,6 +193,10 @@ class StageConfig(Document):
     look_back: LookBack | None = None
     """What people may look back at here once they have gone on; left out: as the experiment says. Prompts of agents
     stay as they are."""
+    record: Literal["process"] | None = None
+    """`process`: how each answer came about is recorded here. Left out: as the experiment says."""
+    paste: Paste | None = None
+    """Whether people may paste here; left out: as the experiment says."""
     progress: Progress = Progress()
     audience: Audience = "private"
     """Who sees what a participant answers here, besides the participant. `mediators`: the mediators of the cohort, by

@@ -125,6 +125,11 @@ SECTIONS: Final[Mapping[str, str]] = {
         WHERE c.experiment_id = :experiment_id AND x.outcome IS NOT NULL
         ORDER BY {by("m.path", "x.stage_id", "x.key")}
     """,
+    "answer_processes": f"""
+        SELECT m.path AS member_path, x.stage_id AS stage, x.key, x.questions, x.recorded_at
+        FROM answer_processes x JOIN members m ON m.id = x.member_id
+        WHERE m.experiment_id = :experiment_id ORDER BY {by("m.path", "x.stage_id", "x.key")}
+    """,
     "payments": f"""
         SELECT m.path AS member_path, c.path AS cohort_path, x.stage_id AS stage, x.currency, CAST(x.amount AS text) AS
             amount, x.parts, x.paid_at

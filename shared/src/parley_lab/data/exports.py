@@ -123,6 +123,8 @@ _ANSWERS: Final = f"""
             p.member_id = x.member_id AND p.key = '{PAGE}' AND p.valid AND p.completed_at IS NOT NULL) END AS pages,
         CASE WHEN CAST(:with_pages AS boolean) THEN (SELECT jsonb_object_agg(r.stage_id, r.result) FROM cohort_stages r
             WHERE r.cohort_id = c.id AND r.result IS NOT NULL) END AS results,
+        (SELECT p.questions FROM answer_processes p WHERE p.member_id = x.member_id AND p.stage_id = x.stage_id
+            AND p.key = x.key) AS process,
         EXISTS (SELECT FROM answers p WHERE p.member_id = x.member_id AND p.stage_id = x.stage_id AND p.key = '{PAGE}'
             AND p.completed_at IS NOT NULL) AS has_page
     FROM answers x JOIN members m ON m.id = x.member_id

@@ -20,6 +20,7 @@ from parley_lab.contracts.experiment import (
     LookBack,
     ModelMode,
     Pace,
+    Paste,
     Persona,
     PersonasFrom,
     Slug,
@@ -109,6 +110,11 @@ class Experiment(Document):
     look_back: LookBack = "texts"
     """What people may look back at on stages from which they have gone on. `all`: the whole page, with what was said
     and answered. `texts`: what was there to read. `none`: nothing."""
+    record: Literal["process"] | None = None
+    """`process`: how each answer of a person came about is recorded: characters that were pasted, keys, times out of
+    focus, seconds. The page of a `terms_of_service`, and the one before people join, say so."""
+    paste: Paste = "allowed"
+    """`refused`: people cannot paste into what they write, questions and messages."""
     appearance: Appearance = Appearance()
     """How its pages look: logo, colour and own words."""
     language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$", max_length=35)

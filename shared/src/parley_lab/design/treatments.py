@@ -122,7 +122,7 @@ def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Conta
     values = variables_of(experiment, treatment)
     assigned = {name for one in experiment.assigned for name in one.names}
     known = {name: value for name, value in values.items() if name not in assigned}
-    usual = {"look_back": experiment.look_back}
+    usual = {"look_back": experiment.look_back, "record": experiment.record, "paste": experiment.paste}
     stages = {one.id: _with(usual, stage_fields(one, treatment)) for one in in_order(experiment.stages, treatment)}
     present = [one for one in experiment.personas if personas is None or one.id in personas]
     fields = {one.id: persona_fields(one, treatment) for one in present}

@@ -31,6 +31,7 @@ _PROFILE: Final = text(
 )
 _ANSWERS: Final = text("DELETE FROM answers WHERE member_id = :member_id")
 _PARTIAL: Final = text("DELETE FROM partial_answers WHERE member_id = :member_id")
+_PROCESSES: Final = text("DELETE FROM answer_processes WHERE member_id = :member_id")
 _MESSAGES: Final = text(
     """
     UPDATE messages SET text = :deleted, author_name = NULL, known_as = NULL, explanation = NULL
@@ -144,6 +145,7 @@ async def forget(session: Session, member_id: UUID, path: str, name: str) -> Non
     await session.run(_PROFILE, {**whose, "profile": as_json(profile), **_known_again_by(known)})
     await session.run(_ANSWERS, whose)
     await session.run(_PARTIAL, whose)
+    await session.run(_PROCESSES, whose)
     for words in (_MESSAGES, _ALERTS, _NOTICES):
         await session.run(words, {**whose, "deleted": DELETED})
     if name:

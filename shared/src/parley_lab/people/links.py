@@ -37,6 +37,7 @@ class Link:
     external_id_parameter: str
     parameters: Sequence[str]
     language: str | None
+    record: Literal["process"] | None
     secret: UUID | None = field(repr=False)
 
 
@@ -46,7 +47,8 @@ _FIND = text(
         SELECT e.id, CAST(NULL AS uuid) AS cohort_id FROM experiments e WHERE e.join_code = :code
         UNION ALL SELECT c.experiment_id, c.id FROM cohorts c WHERE c.join_code = :code
     )
-    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page, e.language, e.secret,
+    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page, e.document ->> 'record' AS record,
+        e.language, e.secret,
         EXISTS (
             SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id
             WHERE m.experiment_id = e.id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
@@ -79,6 +81,7 @@ async def find(session: ReadSession, code: str) -> Link:
         external_id_parameter=page.get("external_id", ""),
         parameters=page.get("parameters", ()),
         language=row.language,
+        record=row.record,
         secret=row.secret,
     )
 

@@ -242,7 +242,7 @@ async def _write_tables(
         ),
         (
             "answers.csv",
-            rows.ANSWER_COLUMNS,
+            [*rows.ANSWER_COLUMNS, *(rows.PROCESS_COLUMNS if _records_process(arms) else ())],
             reads.answers(session, experiment.id, with_pages=read_for.names_answers),
             lambda row: rows.answer(row, read_for),
         ),
@@ -279,6 +279,10 @@ async def _write_tables(
         )
         for name, columns, source, spread in tables
     }
+
+
+def _records_process(arms: Mapping[str, Resolved]) -> bool:
+    return any(stage.record == "process" for arm in arms.values() for stage in arm.stages)
 
 
 def _with_factors(columns: Sequence[str], factors: Sequence[str]) -> list[str]:

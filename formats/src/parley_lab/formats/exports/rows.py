@@ -66,6 +66,8 @@ ANSWER_COLUMNS: Final = (
     "completed_at",
     "written_at",
 )
+PROCESS_COLUMNS: Final = ("pasted_characters", "keys", "out_of_focus", "seconds")
+"""How an answer came about, where the experiment records it."""
 BALANCE_COLUMNS: Final = ("treatment", "cohorts", "seats", "people", "agents", "completed", "out")
 VARIABLE_COLUMNS: Final = ("cohort_path", "cohort", "treatment", "member_path", "scope", "name", "value", "draw")
 MESSAGE_COLUMNS: Final = (
@@ -228,14 +230,16 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
     missing: Mapping[str, str] = row["invalid"] or {}
     failed: Mapping[str, str] = row["reasons"] or {}
     marks: Mapping[str, str] = row["marks"] or {}
+    process: Mapping[str, Mapping[str, float]] = row["process"] or {}
     questions = parts_of(stage).data.answered(row["key"], row["value"])
     if not questions:
         line = {**common, "field": "", "label": "", "type": "json", "attempts": attempts.get(row["key"])}
-        yield {**line, **_validity("; ".join(missing.values())), **_mark(marks.get(""))}
+        yield {**line, **process.get("", {}), **_validity("; ".join(missing.values())), **_mark(marks.get(""))}
     elif row["key"] == PAGE or not row["has_page"]:
         for one in questions:
             yield {
                 **common,
+                **process.get(one.field.partition(".")[0], process.get("", {}) if len(process) == 1 else {}),
                 "field": one.field,
                 "label": one.label,
                 "type": one.type,

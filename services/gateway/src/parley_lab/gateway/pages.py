@@ -225,6 +225,8 @@ def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, n
         lock=_lock(standing, stage) if is_locked else None,
         view=shown,
         links=stage.links,
+        record=stage.record,
+        paste=stage.paste or "allowed",
         answer=answer if questions is None or answer is None else questions.shown(answer),
         answers_of_others=_answers_of_others(questions, view),
         stay=None if stay is None else StayResource(may_go_on_at=stay.may_go_on_at, ends_at=stay.ends_at),

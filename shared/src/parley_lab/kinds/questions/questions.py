@@ -10,7 +10,7 @@ from parley_lab.base.errors import Problem
 from parley_lab.base.replies import Truth, text
 from parley_lab.base.rules import Rule
 from parley_lab.base.storable import is_storable_number, is_storable_text
-from parley_lab.contracts.experiment import Document, Slug
+from parley_lab.contracts.experiment import Document, Paste, Slug
 from parley_lab.contracts.texts import Title
 from parley_lab.kinds import Column, Json, form
 
@@ -124,6 +124,8 @@ class TextQuestion(BaseQuestion):
     """The fewest characters, spaces around the answer not counted; 0: it may stay empty."""
     max_chars: int | None = Field(default=None, ge=1)
     """The most characters; left out: 10,000, or `min_chars` if that is more."""
+    paste: Paste | None = None
+    """Whether people may paste the answer; left out: as the stage or the experiment says."""
 
     def stored(self, value: Json) -> Json:
         if not isinstance(value, str) or not is_storable_text(value):
@@ -146,7 +148,9 @@ class TextQuestion(BaseQuestion):
         return text(Field(min_length=self.min_chars, max_length=self.max_chars))
 
     def field_schema(self) -> dict[str, Json]:
-        return form.text(self.title, least=self.min_chars, most=self.max_chars or max(LONGEST_TEXT, self.min_chars))
+        most = self.max_chars or max(LONGEST_TEXT, self.min_chars)
+        shown = form.text(self.title, least=self.min_chars, most=most)
+        return shown if self.paste is None else {**shown, "x-paste": self.paste}
 
     def hint(self) -> str:
         if self.max_chars is None:

@@ -50,6 +50,7 @@ from parley_lab.store.tables.studies import planned_cohorts as planned_cohorts
 from parley_lab.store.tables.studies import rooms as rooms
 from parley_lab.store.tables.studies import treatments as treatments
 from parley_lab.store.tables.studies import waits as waits
+from parley_lab.store.tables.work import answer_processes as answer_processes
 from parley_lab.store.tables.work import answers as answers
 from parley_lab.store.tables.work import asks as asks
 from parley_lab.store.tables.work import drafts as drafts

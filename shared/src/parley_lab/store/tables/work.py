@@ -71,6 +71,18 @@ partial_answers = Table(
     PrimaryKeyConstraint("member_id", "stage_id", "key"),
 )
 
+# How an answer of a person came about, where the experiment records it: numbers by question, no text.
+answer_processes = Table(
+    "answer_processes",
+    metadata,
+    Column("member_id", ForeignKey("members.id"), nullable=False),
+    Column("stage_id", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("questions", JSONB, nullable=False),
+    at("recorded_at", nullable=False),
+    PrimaryKeyConstraint("member_id", "stage_id", "key"),
+)
+
 asks = Table(
     "asks",
     metadata,

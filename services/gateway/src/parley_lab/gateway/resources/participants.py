@@ -232,6 +232,8 @@ class JoinPageResource(Resource):
     """Further parameters of the link's address to send, in `parameters`."""
     language: str | None = Field(examples=["en"])
     state: Literal["open", "full", "paused", "over", "not_started"]
+    record: Literal["process"] | None = None
+    """`process`: the study records how answers come about, and the page says so."""
     appearance: AppearanceResource
 
 
@@ -316,6 +318,27 @@ class StayResource(Resource):
     """When their time is up; null: never, or the time is stopped by a pause."""
 
 
+class QuestionProcess(Request):
+    """How the answer to one question came about."""
+
+    pasted_characters: int = Field(default=0, ge=0, le=10_000_000)
+    keys: int = Field(default=0, ge=0, le=10_000_000)
+    """How many keys were pressed in its field."""
+    out_of_focus: int = Field(default=0, ge=0, le=10_000_000)
+    """How often the page lost the focus meanwhile: another window, tab or program."""
+    seconds: float = Field(default=0, ge=0, le=10_000_000, allow_inf_nan=False)
+    """How long its field had the focus; of the whole page: since it was shown."""
+
+
+class ProcessRequest(Request):
+    """How an answer came about, where the experiment records it."""
+
+    key: str = Field(max_length=200, examples=[""])
+    """Which answer of the stage: the `key` of its form, empty for the whole page."""
+    questions: dict[Annotated[str, Field(max_length=200)], QuestionProcess] = Field(max_length=500)
+    """By question; the entry with an empty name is about the whole form."""
+
+
 class StageTexts(Resource):
     """What there was to read on a stage from which the participant has gone on."""
 
@@ -344,6 +367,10 @@ class StagePage(Resource):
     """What may be looked back at in place of `view`."""
     links: bool = False
     """Whether web addresses in the texts of the stage may be followed (`links` in the file)."""
+    record: Literal["process"] | None = None
+    """`process`: the page tells how each answer came about (`PUT /v1/me/stages/{id}/process`)."""
+    paste: Literal["allowed", "refused"] = "allowed"
+    """Whether texts may be pasted here; a field with an `x-paste` of its own says so itself."""
     answer: Any
     """The participant's own answer; null before there is one."""
     answers_of_others: list[OthersAnswer] = Field(default=[], examples=[[]])

@@ -32,6 +32,7 @@ async def find(code: Code, context: InContext) -> JoinPageResource:
         parameters=list(link.parameters),
         language=link.language,
         state=link.state,
+        record=link.record,
         appearance=shown_appearance(appearance),
     )
 

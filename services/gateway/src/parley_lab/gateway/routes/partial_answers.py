@@ -4,11 +4,12 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from parley_lab.answers import partial_answers
+from parley_lab.answers import partial_answers, processes
 from parley_lab.contracts.experiment import Slug
 from parley_lab.gateway.context import InContext, MemberToken
 from parley_lab.gateway.parameters import Route
-from parley_lab.gateway.resources.participants import AnswerRequest, PartialAnswerResource
+from parley_lab.gateway.resources.participants import AnswerRequest, PartialAnswerResource, ProcessRequest
+from parley_lab.members import standings
 from parley_lab.members.standings import hash_token
 
 router = APIRouter(prefix="/v1/me", tags=["participants"], route_class=Route)
@@ -40,3 +41,15 @@ async def of_ask(ask_id: UUID, context: InContext, token: MemberToken) -> Partia
     async with context.database.read() as session:
         found = await partial_answers.of_ask(session, hash_token(token), ask_id)
     return PartialAnswerResource(answer=found.value, saved_at=found.saved_at)
+
+
+@router.put("/stages/{stage_id}/process", status_code=204, summary="Say how an answer came about")
+async def say_process(stage_id: Slug, body: ProcessRequest, context: InContext, token: MemberToken) -> None:
+    """For experiments that record it (`record: process`); of others nothing is stored. Say it before the answer."""
+    questions = {name: one.model_dump() for name, one in body.questions.items()}
+    async with context.database.read() as reading:
+        standing = await standings.seen_by(reading, hash_token(token))
+    if stage_id not in standing.stage_ids or standing.design.stage(stage_id).record is None:
+        return
+    async with context.database.transaction() as session:
+        await processes.record(session, hash_token(token), stage_id, body.key, questions, context.clock.now())

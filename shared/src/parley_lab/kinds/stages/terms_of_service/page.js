@@ -9,6 +9,7 @@ export default function TermsPage(stage) {
   return html`<article>
     ${h(Head, { view })}
     ${h(Text, { text: view.lines.join("\n") })}
+    ${stage.page.record === "process" ? html`<p class="hint">${say("records_process")}</p>` : null}
     ${view.accepted === null ? null : html`<p><strong>${view.box}</strong> ${say(view.accepted ? "agree" : "do_not_agree")}</p>`}
     ${h(Asked, { stage })}
   </article>`;

@@ -57,7 +57,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
           ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
       : null}
     ${h(Typists, { stage })}
-    ${mayWrite ? h(Composer, { field, draftKey: `draft:${you}:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
+    ${mayWrite ? h(Composer, { mayPaste: stage.page.paste !== "refused", field, draftKey: `draft:${you}:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
   </section>`;
 }
 
@@ -236,11 +236,19 @@ const COMPOSING = 229;
 /** Whether the key confirms a word of Japanese, Chinese or Korean; Safari ends the composition before it tells of the key. @param {KeyboardEvent} event */
 const isOfWord = (event) => event.isComposing || event.keyCode === COMPOSING;
 
-/** @param {{ field: any, draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
-function Composer({ field, draftKey, onSend, onType }) {
+/** @param {{ mayPaste: boolean, field: any, draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
+function Composer({ mayPaste, field, draftKey, onSend, onType }) {
   const [text, setText] = useState(recall(draftKey) ?? "");
   const id = useFieldId();
   const excess = [...text].length - LONGEST_MESSAGE;
+  const [isPasteRefused, setPasteRefused] = useState(false);
+
+  /** @param {Event} event */
+  function refusePaste(event) {
+    if (mayPaste) return;
+    event.preventDefault();
+    setPasteRefused(true);
+  }
 
   /** @param {Event} [event] */
   function send(event) {
@@ -262,12 +270,15 @@ function Composer({ field, draftKey, onSend, onType }) {
   return html`<form class="composer" ref=${form} onSubmit=${send}>
     <label class="hidden" for=${id}>${say("say_something")}</label>
     <textarea id=${id} ref=${field} rows="2" placeholder=${say("say_something")} value=${text} onKeyDown=${onKeyDown} aria-describedby=${excess > 0 ? `${id}-problem` : undefined}
+      onPaste=${refusePaste} onDrop=${refusePaste}
       onInput=${(/** @type {any} */ event) => {
+        setPasteRefused(false);
         setText(event.target.value);
         onType(event.target.value);
         remember(draftKey, event.target.value);
       }}></textarea>
     ${h(Button, { isSubmit: true, isDisabled: text.trim() === "" || excess > 0, children: say("say_it") })}
+    ${isPasteRefused ? html`<p class="problem" role="alert">${say("paste_refused")}</p>` : null}
     ${excess > 0 ? html`<p class="problem" id=${`${id}-problem`}>${say("too_long", { count: excess })}</p>` : null}
   </form>`;
 }

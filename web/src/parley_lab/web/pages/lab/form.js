@@ -28,10 +28,11 @@ const isBare = (schema) => !(schema.type === "object" && schema.properties);
 /**
  * @param {{ schema: Schema, draftKey: string, submitLabel?: string, isDisabled?: boolean, saved?: any,
  *   onSave?: (answer: any) => Promise<any>, onChange?: (values: Record<string, any>) => void,
- *   onSubmit: (answer: any) => Promise<void> }} props `onChange` hears all that is entered, and what there is at first:
+ *   mayPaste?: boolean, onProcess?: (numbers: any) => Promise<any>,
+ *   onSubmit: (answer: any) => Promise<void> }} props `onProcess` is told how the answer came about, before it is sent. `onChange` hears all that is entered, and what there is at first:
  *   a number field gives its number, or what is typed there while that is none.
  */
-export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, onSave, onChange, onSubmit }) {
+export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, mayPaste = true, onProcess, onSave, onChange, onSubmit }) {
   const fields = fieldsOf(schema);
   const answerOf = (/** @type {Record<string, any>} */ given) => (isBare(schema) ? given[BARE] : given);
   const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(answerOf(answersIn(fields, next)) ?? null))));
@@ -44,6 +45,22 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   const [isBusy, setBusy] = useState(false);
   const summary = useRef(/** @type {HTMLElement | null} */ (null));
   const id = useFieldId();
+  const form = useRef(/** @type {HTMLElement | null} */ (null));
+  const process = useRef(/** @type {ReturnType<typeof import("./process.js").counted> | null} */ (null));
+  const [pasteRefusedIn, setPasteRefusedIn] = useState("");
+  useEffect(() => {
+    if (onProcess) import("./process.js").then(({ counted }) => form.current && (process.current = counted(form.current)), () => {});
+    return () => process.current?.stop();
+  }, []);
+
+  /** @param {Event} event */
+  function refusePaste(event) {
+    const name = /** @type {Element} */ (event.target).closest("[data-field]")?.getAttribute("data-field") ?? "";
+    const rule = fields[name]?.["x-paste"];
+    if (rule === "allowed" || (rule === undefined && mayPaste)) return;
+    event.preventDefault();
+    setPasteRefusedIn(name);
+  }
   const answers = answersIn(fields, values);
   const shown = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], answers));
   const isRequired = (/** @type {string} */ name) => isBare(schema) || schema.required?.includes(name) || fields[name]["x-required"] === true;
@@ -60,6 +77,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   /** @param {string} name @param {any} value */
   function change(name, value) {
     isTouched.current = true;
+    setPasteRefusedIn("");
     const next = { ...values, [name]: value };
     setValues(next);
     if (errors[name] || errors[TOGETHER]) setErrors({ ...errors, [name]: "", [TOGETHER]: "" });
@@ -83,6 +101,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     );
     setBusy(true);
     try {
+      if (process.current) await onProcess?.(process.current.numbers(isBare(schema) ? [] : shown.map(([name]) => name)))?.catch(console.error);
       await onSubmit(answerOf(given));
       kept.drop();
     } catch (error) {
@@ -99,7 +118,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   }
 
   const wrong = Object.entries(errors).filter(([, problem]) => problem);
-  return html`<form class="form" novalidate onSubmit=${submit}>
+  return html`<form class="form" novalidate ref=${form} onSubmit=${submit} onPaste=${refusePaste} onDrop=${refusePaste}>
     <div ref=${summary} tabindex="-1" class="summary" role="alert">
       ${wrong.length > 0 || failure
         ? html`<div class="notice error">
@@ -116,7 +135,8 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         id: `${id}-${name}`,
         field,
         value: values[name],
-        problem: errors[name] ?? "",
+        name,
+        problem: errors[name] || (pasteRefusedIn === name ? say("paste_refused") : ""),
         isRequired: isRequired(name),
         isDisabled,
         onChange: (/** @type {any} */ value) => change(name, value),
@@ -199,22 +219,22 @@ function named(problems, fields) {
 }
 
 /**
- * @param {{ id: string, field: Schema, value: any, problem: string, isRequired: boolean, isDisabled: boolean,
+ * @param {{ id: string, name?: string, field: Schema, value: any, problem: string, isRequired: boolean, isDisabled: boolean,
  *   onChange: (value: any) => void }} props
  */
-function Field({ id, field, value, problem, isRequired, isDisabled, onChange }) {
+function Field({ id, name, field, value, problem, isRequired, isDisabled, onChange }) {
   const common = { id, field, value, isDisabled, onChange, describedBy: problem ? `${id}-problem` : undefined };
   const isGroup = GROUPED.has(widgetOf(field));
   const title = html`${titleOf(field)}${isRequired ? null : html` <span class="optional">${say("optional")}</span>`}`;
   const message = problem ? html`<p class="problem" id=${`${id}-problem`}>${problem}</p>` : null;
-  if (widgetOf(field) === "check") return html`<div class="field">${h(Check, { ...common, title })}${message}</div>`;
+  if (widgetOf(field) === "check") return html`<div class="field" data-field=${name}>${h(Check, { ...common, title })}${message}</div>`;
   if (isGroup) {
-    return html`<fieldset class="field" id=${id} tabindex="-1" aria-describedby=${common.describedBy}>
+    return html`<fieldset class="field" data-field=${name} id=${id} tabindex="-1" aria-describedby=${common.describedBy}>
       <legend>${title}</legend>
       ${field.description ? html`<p class="hint">${field.description}</p>` : null}${message} ${h(Widget, common)}
     </fieldset>`;
   }
-  return html`<div class="field">
+  return html`<div class="field" data-field=${name}>
     <label for=${id}>${title}</label>
     ${field.description ? html`<p class="hint">${field.description}</p>` : null}${message} ${h(Widget, common)}
   </div>`;

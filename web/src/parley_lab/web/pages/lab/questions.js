@@ -17,6 +17,8 @@ export function Question({ stage, form, onChange }) {
     isDisabled: stage.me.is_paused,
     draftKey: `draft:${stage.me.member_id}:${stage.page.stage_id}:${form.key}`,
     saved: form.saved,
+    mayPaste: stage.page.paste !== "refused",
+    onProcess: stage.page.record === "process" ? (/** @type {any} */ questions) => stage.api.put(`/v1/me/stages/${stage.page.stage_id}/process`, { key: form.key, questions }) : undefined,
     onSave: (/** @type {unknown} */ answer) => stage.api.put(address, { answer }),
     submitLabel: isPage ? say("go_on") : say("send"),
     onSubmit: (/** @type {unknown} */ answer) => (isPage ? stage.advance(answer) : stage.answer(form.ask_id, answer)),

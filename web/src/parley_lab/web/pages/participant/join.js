@@ -110,6 +110,7 @@ function Join({ lab }) {
     ${h(Logo, { appearance: study.appearance })}
     ${h(Heading, { children: study.title || say("join_title") })}
     ${study.text ? h(Text, { text: study.text }) : null}
+    ${study.record === "process" ? html`<p class="hint">${say("records_process")}</p>` : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
     ${isClosed && !failure ? h(Notice, { children: say(`join_${study.state}`) }) : null}
     ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
