@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -9,11 +11,14 @@ import pytest_asyncio
 import yaml
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
+from parley_lab.store import sign_ins
+from parley_lab.store.databases import connect
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
+DEMO: Final = Path(__file__).parents[2] / "demos" / "deliberation.yaml"
 KEPT: Final = "parley.sign-in"
 HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
 GROUPS: Final[dict[str, Any]] = {
@@ -40,6 +45,15 @@ async def desk(browser: Browser, lab: RunningLab) -> AsyncIterator[BrowserContex
     yield context
     await context.close()
     assert errors == []
+
+
+async def code_of(lab: RunningLab) -> str:
+    """A code as a terminal shows it."""
+    database = connect(lab.database_url, pool_size=1)
+    try:
+        return await database.transact(lambda session: sign_ins.make_code(session, "operator", datetime.now(UTC)))
+    finally:
+        await database.close()
 
 
 async def signed_in(context: BrowserContext, lab: RunningLab, path: str = "/console") -> Page:
@@ -156,3 +170,74 @@ async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: Browse
 
     await expect(board.locator(".c-row:not(:has([role=columnheader])) .c-cell:nth-child(3) .c-person")).to_have_count(1)
     assert await page.evaluate("window.harm") is None
+
+
+async def test_the_first_hour_from_the_code_in_the_terminal_to_the_data(desk: BrowserContext, lab: RunningLab) -> None:
+    """By the interface alone: sign in, run a demo by the mock, see the board, a conversation, a draft, the data."""
+    page = await desk.new_page()
+    await page.goto(f"/console#code={await code_of(lab)}")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Experiments")
+    assert "code" not in page.url
+    await page.get_by_role("button", name="New experiment").first.click()
+    await page.get_by_label("Files of an experiment").set_input_files(DEMO)
+    await expect(page.get_by_text("No problems")).to_be_visible()
+    await page.get_by_role("button", name="Start").click()
+
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=60_000)
+    board = page.get_by_role("table", name="Groups by stages")
+    await expect(board.locator(".c-dot.c-through")).to_have_count(8)
+    assert await faults(page) == []
+    await page.get_by_role("link", name="Conversations").click()
+    await page.locator(".c-line a").first.click()
+    await expect(page.locator(".c-talk li").nth(3)).to_be_visible()
+    await page.locator(".c-lane", has_text="lost claim").first.click()
+    panel = page.get_by_role("complementary", name="Draft")
+    await expect(panel.get_by_text("Sent exactly so.")).to_be_visible()
+    assert await faults(page) == []
+    await panel.get_by_role("button", name="Reply (1 attempt)").click()
+    await expect(panel.get_by_label("Raw reply")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(panel).to_have_count(0)
+    await page.get_by_role("link", name="Calls").click()
+    await expect(page.get_by_role("table", name="Calls of models").get_by_role("row").nth(5)).to_be_visible()
+    await page.get_by_role("navigation", name="Pages of the experiment").get_by_role("link", name="Data").click()
+    async with page.expect_download() as taken:
+        await page.get_by_role("button", name="JSON only").click()
+    assert (await (await taken.value).path()).stat().st_size > 1000
+
+
+async def test_a_file_is_mended_where_its_problem_is_and_saved(desk: BrowserContext, lab: RunningLab) -> None:
+    created = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "To mend"})
+    page = await signed_in(desk, lab, f"/console/e/{created['id']}/file")
+    text = page.get_by_label("Text of the file")
+    good = await text.input_value()
+
+    await text.fill(good.replace('"name": "To mend"', '"nam": "To mend"'))
+    problem = page.get_by_role("list", name="Problems").get_by_role("button").first
+    await expect(problem).to_contain_text("nam")
+    await expect(page.locator(".c-gutter .c-wrong")).not_to_have_count(0)
+    assert await faults(page) == []
+    await text.fill(good.replace("To mend", "Mended"))
+    await expect(page.get_by_text("No problems")).to_be_visible()
+    await page.keyboard.press("Control+s")
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Mended")
+    await expect(page.get_by_text("saved", exact=True)).to_be_visible()
+
+
+async def test_a_save_over_a_newer_version_is_refused_and_both_texts_survive(browser: Browser, lab: RunningLab) -> None:
+    created = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "Shared"})
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    page = await signed_in(context, lab, f"/console/e/{created['id']}/file")
+    text = page.get_by_label("Text of the file")
+    good = await text.input_value()
+    lab.ask("PUT", f"/v1/experiments/{created['id']}/file", {**GROUPS, "name": "Theirs"})
+
+    await text.fill(good.replace("Shared", "Mine"))
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_role("alert")).to_contain_text("Saved by")
+    assert "Mine" in await text.input_value()
+    await page.get_by_role("button", name="Save mine over it").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
+    await context.close()

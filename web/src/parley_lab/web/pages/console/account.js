@@ -53,6 +53,6 @@ function Keys() {
 
 function Deeds() {
   const loaded = useLoaded(() => get("/deeds?limit=50"), []);
-  return html`<section><h2>${t("What you have done")}</h2>${h(Loaded, { of: loaded, show: ({ deeds }) => h(Rows, { caption: t("What you have done"), isCompact: true, columns: [t("when"), t("who"), t("what")],
-    rows: deeds.map((/** @type {any} */ one) => [atTime(one.at), one.experimenter, one.deed]) }) })}</section>`;
+  return html`<section><h2>${t("What you have done")}</h2>${h(Loaded, { of: loaded, show: ({ deeds }) => h(Rows, { caption: t("What you have done"), isCompact: true, columns: [t("when"), t("who"), t("what"), t("reason")],
+    rows: deeds.map((/** @type {any} */ one) => [atTime(one.at), one.experimenter, one.deed, one.reason ?? ""]) }) })}</section>`;
 }

@@ -14,6 +14,9 @@ import { t, word } from "./words.js";
 
 /** @type {Record<string, () => Promise<{ default: any }>>} */
 const PAGES = {
+  threads: () => import("./threads.js"),
+  calls: () => import("./calls.js"),
+  file: () => import("./file.js"),
   results: () => import("./results.js"),
   data: () => import("./data.js"),
 };
@@ -26,7 +29,7 @@ export default function Experiment({ id, rest }) {
   useEffect(() => board.follow(), []);
   // What the board hears of the experiment itself is read with it: why it is paused, when it ended.
   useEffect(() => void (loaded.data !== null && status !== null && status !== loaded.data.status && loaded.again()), [status]);
-  return h(Loaded, { of: loaded, show: (experiment) => html`${h(Top, { experiment, again: loaded.again })}${h(Tabs, { id, here: rest[0] ?? "" })}
+  return h(Loaded, { of: loaded, show: (experiment) => html`${h(Top, { experiment, again: loaded.again })}${h(Tabs, { id, here: rest[0] ?? "", isDraft: experiment.status === "draft" })}
     ${h(Shown, { id, experiment, board, rest, again: loaded.again })}${h(Acts, {})}` });
 }
 
@@ -38,11 +41,11 @@ function Shown(props) {
   return h(Lazy, { key: page, load: PAGES[page], props });
 }
 
-/** @param {{ id: string, here: string }} props */
-function Tabs({ id, here }) {
+/** @param {{ id: string, here: string, isDraft: boolean }} props */
+function Tabs({ id, here, isDraft }) {
   /** @type {[string, string][]} */
   const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["see", t("See as")], ["file", t("File")], ["results", t("Results")], ["data", t("Data")]];
-  const shown = all.filter(([page]) => page === "" || page in PAGES);
+  const shown = all.filter(([page]) => (page === "" || page in PAGES) && (!isDraft || page === "file"));
   return html`<nav class="c-tabs" aria-label=${t("Pages of the experiment")}>
     ${shown.map(([page, name]) => html`<a href=${`/console/e/${id}${page && `/${page}`}`} aria-current=${page === here ? "page" : undefined}>${name}</a>`)}</nav>`;
 }
@@ -103,6 +106,6 @@ function remove(experiment) {
     text: t("The experiment and all its data are deleted. Nothing of it can be had back."),
     act: t("Delete it"),
     needsReason: true,
-    run: async (values) => (await change("DELETE", `/experiments/${experiment.id}`, values), go("/console", { isReplacing: true })),
+    run: async (values) => (await change("DELETE", `/experiments/${experiment.id}?reason=${encodeURIComponent(values.reason)}`), go("/console", { isReplacing: true })),
   });
 }

@@ -15,8 +15,8 @@ const TOGETHER_MS = 500;
 /** What is asked of the list: the address has it. */
 const wanted = () => ({ name: asked("q"), status: asked("state"), sort: asked("sort"), is_archived: asked("archived") === "1" });
 
-/** Where an experiment is opened. @param {{ id: string }} experiment */
-export const homeOf = ({ id }) => `/console/e/${id}`;
+/** Where an experiment is opened: a draft on its file, everything else on its board. @param {{ id: string, status: string }} experiment */
+export const homeOf = ({ id, status }) => `/console/e/${id}${status === "draft" ? "/file" : ""}`;
 
 export function Home() {
   const [shown, setShown] = useState(A_PAGE);

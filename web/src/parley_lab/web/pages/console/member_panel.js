@@ -5,8 +5,9 @@ import { post } from "./api.js";
 import { actOn, askFirst } from "./confirm.js";
 import { LookThrough } from "./look_through.js";
 import { Dot, saidOf } from "./marks.js";
+import { Answers, Replies, Story } from "./member_story.js";
 import { doesWait, isIn } from "./placing.js";
-import { Choice, Dialog, Press } from "./ui.js";
+import { Choice, Dialog, Press, Switch } from "./ui.js";
 import { lasting, t, word } from "./words.js";
 
 /** @typedef {{ experiment: any, board: import("./board_state.js").BoardState, member: import("./placing.js").Member, group: import("./placing.js").Group }} Props */
@@ -15,14 +16,19 @@ import { lasting, t, word } from "./words.js";
 export function MemberPanel(props) {
   const { board, member, group } = props;
   void board.drawn.value;
+  const [view, setView] = useState("story");
   const stages = board.about.stages;
+  /** @type {[string, string][]} */
+  const views = [["story", t("Story")], ["answers", t("Answers")], ...(member.player === "agent" ? [/** @type {[string, string]} */ (["drafts", t("Replies")])] : [])];
   const at = member.status === "completed" ? stages.length : stages.findIndex((/** @type {any} */ one) => one.id === member.stage);
   return html`<p class="c-small">${member.path}</p>
     <h2>${h(Dot, { member, group })} ${member.avatar} ${member.name || member.path}</h2>
     <p class="c-small">${[word(member.kind === "mediator" ? "mediator" : member.player), member.arm, ""].filter(Boolean).join(" · ")} <a href=${withQuery({ member: "", cohort: group.id })}>${group.name}</a></p>
     <p class="c-now">${nowOf(member, group, stages)}</p>
     <ol class="c-way" aria-label=${t("The way through the stages")}>${stages.map((/** @type {any} */ one, /** @type {number} */ index) => html`<li class=${index < at ? "c-done" : index === at ? "c-at" : ""} title=${one.name}><span class="hidden">${one.name}${index === at ? `, ${t("now")}` : ""}</span></li>`)}</ol>
-    ${h(MemberActs, props)}`;
+    ${h(MemberActs, props)}
+    ${h(Switch, { label: t("Show"), value: view, options: views, onChoose: setView })}
+    ${view === "story" ? h(Story, props) : view === "answers" ? h(Answers, props) : h(Replies, props)}`;
 }
 
 /** What a member does now, as a sentence. @param {import("./placing.js").Member} member @param {import("./placing.js").Group} group @param {any[]} stages */
@@ -42,12 +48,14 @@ function MemberActs({ board, member, group }) {
   const isPerson = member.player === "person";
   if (!isIn(member) && member.status !== "expected") return null;
   const say = () => askFirst({ title: t("Message to {name}", { name }), text: t("Only {name} reads it, until they have closed it.", { name }), act: t("Send"), fields: [["text", t("Your words")]], run: (values) => post(`/members/${member.id}/message`, { text: values.text }) });
+  const goOn = () => askFirst({ title: t("Continue for {name}?", { name }), text: t("As if the time was up: what is saved counts where it fits, a conversation is left, an open move is missing and may fail a game. A wait ends for the whole group."), act: t("Continue"), needsReason: true, run: (values) => post(`/members/${member.id}/advance`, values) });
   const remove = () => askFirst({ title: t("Remove {name}?", { name }), text: t("They are out for good. The others are not told why."), act: t("Remove"), needsReason: true, run: (values) => post(`/members/${member.id}/remove`, values) });
   const transfer = () => setShown("move");
   return html`<div class="c-acts">
     ${isPerson && isIn(member) ? html`${h(Press, { icon: "message", onPress: say, children: t("Message") })}${h(Press, { icon: "eye", onPress: () => setShown("look"), children: t("Look through") })}` : null}
     ${member.status === "in_progress" ? html`${h(Press, { icon: "bell", onPress: () => to("check", t("{name} is asked whether they are there.", { name })), children: t("Check") })}${h(Press, { icon: "pause", onPress: () => to("pause", t("{name} is paused.", { name })), children: t("Pause") })}` : null}
     ${member.status === "paused" ? h(Press, { icon: "play", onPress: () => to("resume", t("{name} goes on.", { name })), children: t("Resume") }) : null}
+    ${member.status === "in_progress" && member.kind === "participant" ? h(Press, { icon: "step", onPress: goOn, children: t("Continue") }) : null}
     ${member.status === "in_progress" && isPerson ? h(Press, { icon: "arrow", onPress: transfer, children: t("Move") }) : null}
     ${h(Press, { kind: "danger", icon: "trash", onPress: remove, children: t("Remove") })}
     ${shown === "look" ? h(LookThrough, { member, onClose: () => setShown("") }) : null}

@@ -9,6 +9,9 @@ import { t } from "./words.js";
 
 const WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
+/** What a draft begins as, before the text with problems is stored over it. */
+const START = { parley: 1, name: "Draft", stages: [{ id: "welcome", kind: "info", lines: ["Welcome."] }], cohorts: [{ seats: [{ open: true }] }] };
+
 export default function New() {
   const [text, setText] = useState("");
   const [error, setError] = useState(/** @type {any} */ (null));
@@ -51,9 +54,16 @@ export default function New() {
       return (await sendFile("POST", "/experiments", text)).content;
     });
 
+  /** The text as a draft that cannot start: its problems are mended in the editor. */
+  const keep = () => attempt(async () => {
+    const made = (await send("POST", "/experiments", { body: START })).content;
+    await sendFile("PUT", `/experiments/${made.id}/file?keep_problems=true`, refused ?? text);
+    return made;
+  });
+
   if (warnings.length > 0) return html`<p>${t("The workbook is stored. It was forgiven:")}</p><ul>${warnings.map((one) => html`<li>${one}</li>`)}</ul><p>${h(Press, { kind: "primary", onPress: () => go("/console"), children: t("Show all") })}</p>`;
   return html`${h(Drop, { onFiles: take })}
-    ${error ? h(Wrong, { error, text: refused }) : null}
+    ${error ? h(Wrong, { error, text: refused, onKeep: keep }) : null}
     ${h(Field, { label: t("Or paste the text of a file"), value: text, onInput: setText, isLong: true })}
     <div class="c-acts">${h(Press, { kind: "primary", isDisabled: text.trim() === "", onPress: paste, children: t("Store as a draft") })}</div>`;
 }
@@ -83,12 +93,13 @@ function Drop({ onFiles }) {
     ${h(Press, { onPress: () => input.current?.click(), children: t("Choose files") })}</div>`;
 }
 
-/** What is wrong with the file, each problem with its line. @param {{ error: any, text: string | null }} props */
-function Wrong({ error, text }) {
+/** What is wrong with the file, each problem with its line. @param {{ error: any, text: string | null, onKeep: () => Promise<void> }} props */
+function Wrong({ error, text, onKeep }) {
   const lines = text?.split("\n") ?? [];
   const problems = error.problems ?? [];
   return html`<div class="notice error" role="alert"><p>${inWords(error)}</p>
-    ${problems.length ? html`<ul class="c-problems">${problems.slice(0, 100).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>` : null}</div>`;
+    ${problems.length ? html`<ul class="c-problems">${problems.slice(0, 100).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>
+      ${text ? h(Press, { onPress: onKeep, children: t("Mend it in the editor") }) : null}` : null}</div>`;
 }
 
 /** The line of the file that a problem is about. @param {{ at: string, lines: string[] }} props */

@@ -1,0 +1,102 @@
+/** The file of an experiment: its text with problems at their lines, what it comes to, and saving. */
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Refused } from "../lab/api.js";
+import { inWords, saveAs, send, sendFile } from "./api.js";
+import { Editor } from "./editor.js";
+import { Failure, Figure, Loaded, Press, useLoaded } from "./ui.js";
+import { atTime, inDigits, t } from "./words.js";
+
+/** A check begins so long after the last key. */
+const CHECKED_MS = 400;
+
+/** @param {import("./experiment.js").PageProps} props */
+export default function File(props) {
+  const { id } = props;
+  const loaded = useLoaded(() => send("GET", `/experiments/${id}/source`), [id]);
+  return h(Loaded, { of: loaded, show: ({ content, etag }) => h(Text, { key: etag, ...props, source: content, etag, reload: loaded.again }) });
+}
+
+/** @typedef {import("./experiment.js").PageProps & { source: any, etag: string | null, reload: () => Promise<void> }} TextProps */
+
+/** @param {TextProps} props */
+function Text({ id, experiment, source, etag, again, reload }) {
+  const [text, setText] = useState(source.text);
+  const [tag, setTag] = useState(etag);
+  const [saved, setSaved] = useState(source.text);
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const isDraft = experiment.status === "draft";
+  const checked = useCheck(text, source.problems ?? []);
+  const isChanged = text !== saved;
+  useBeforeLeaving(isChanged);
+
+  /** @param {string | null} over the version that is saved over */
+  async function save(over) {
+    setError(null);
+    try {
+      const answer = await sendFile("PUT", `/experiments/${id}/file?keep_problems=true`, text, over === null ? {} : { "If-Match": over });
+      setSaved(text);
+      setTag(answer.etag);
+      await again();
+    } catch (wrong) {
+      setError(wrong);
+    }
+  }
+
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
+    event.preventDefault();
+    if (isDraft && isChanged) void save(tag);
+  };
+  const isOvertaken = error instanceof Refused && error.status === 412;
+  return html`<div class="c-file" onKeyDown=${onKey}><div class="c-file-main">
+      <div class="c-file-bar"><strong class=${checked.problems.length ? "c-wrong-text" : ""} role="status">${checked.problems.length ? t("{count} problem|{count} problems", { count: checked.problems.length }) : t("No problems")}</strong>
+        <span class="c-small">${!isDraft ? t("It was started: what people are asked cannot change.") : isChanged ? t("not saved") : t("saved")}</span>
+        ${isDraft ? h(Press, { kind: "primary", isDisabled: !isChanged, onPress: () => save(tag), children: t("Save") }) : null}
+        ${h(Press, { icon: "download", onPress: () => saveAs(new Blob([text]), nameOf(experiment.name, source.media_type)), children: t("Download") })}</div>
+      ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: reload, text }) : error ? h(Failure, { error }) : null}
+      ${h(Editor, { text, onInput: setText, problems: checked.problems, isReadOnly: !isDraft })}</div>
+    <div>${h(Outcome, { found: checked.found })}</div></div>`;
+}
+
+/** @param {string} name @param {string} type */
+const nameOf = (name, type) => `${name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase()}.${type?.includes("json") ? "json" : "yaml"}`;
+
+/** Ask the browser to ask, before a text that is not saved is lost. @param {boolean} isChanged */
+function useBeforeLeaving(isChanged) {
+  useEffect(() => {
+    if (!isChanged) return undefined;
+    const ask = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => removeEventListener("beforeunload", ask);
+  }, [isChanged]);
+}
+
+/** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @returns {{ problems: any[], found: any }} */
+function useCheck(text, first) {
+  const [state, setState] = useState({ problems: first, found: /** @type {any} */ (null) });
+  const turn = useRef(0);
+  useEffect(() => {
+    const mine = (turn.current += 1);
+    const timer = setTimeout(async () => {
+      const found = await sendFile("POST", "/experiments/check", text).then(({ content }) => content, () => null);
+      if (mine === turn.current && found !== null) setState({ problems: found.problems, found });
+    }, CHECKED_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return state;
+}
+
+/** @param {{ error: Refused, onMine: () => Promise<void>, onTheirs: () => Promise<void>, text: string }} props */
+function Overtaken({ error, onMine, onTheirs, text }) {
+  return html`<div class="notice warning" role="alert"><p>${inWords(error)} ${error.params.saved_by ? t("Saved by {name}, {time}.", { name: error.params.saved_by, time: atTime(error.params.saved_at) }) : ""}</p>
+    <div class="c-acts">${h(Press, { onPress: onMine, children: t("Save mine over it") })}${h(Press, { onPress: async () => (saveAs(new Blob([text]), "mine.yaml"), await onTheirs()), children: t("Download mine, take theirs") })}</div></div>`;
+}
+
+/** What the file comes to. @param {{ found: any }} props */
+function Outcome({ found }) {
+  if (!found?.is_valid) return null;
+  return html`<section class="c-card"><h2>${t("What it comes to")}</h2><dl class="c-figures">
+    ${h(Figure, { name: t("groups"), value: inDigits(found.cohorts) })}${h(Figure, { name: t("members"), value: inDigits(found.members) })}
+    ${h(Figure, { name: t("arms"), value: inDigits(found.treatments?.length ?? 0) })}${found.estimate ? h(Figure, { name: t("replies of models"), value: inDigits(found.estimate.replies), more: found.estimate.open_ended?.length ? t("and more") : "" }) : null}</dl>
+    ${found.real_models.length ? html`<p class="c-small">${t("Real models lack:")}</p><ul class="c-small">${found.real_models.map((/** @type {string} */ one) => html`<li>${one}</li>`)}</ul>` : null}</section>`;
+}
