@@ -10,6 +10,7 @@ import yaml
 
 from parley_lab.contracts.experiment import PersonasFrom
 from parley_lab.design import load, read_personas, validate
+from parley_lab.design.own_words import with_words
 from parley_lab.design.persona_table import csv_table, with_table
 from parley_lab.design.tables import Table
 
@@ -77,8 +78,9 @@ def test_an_example_of_the_documentation_is_valid(example: str) -> None:
     if value is None:
         assert example.startswith("# yaml-language-server: $schema=../docs/schema/experiment-1.json")
     elif "parley" not in value:
-        whole, problems = with_table(_completed(value), _table)
-        assert not problems
+        with_personas, problems = with_table(_completed(value), _table)
+        whole, of_words = with_words(with_personas, lambda _: b'{"send": "Spedisci"}')
+        assert not [*problems, *of_words]
         validate(whole)
     elif "stages" in value:
         load(example)
