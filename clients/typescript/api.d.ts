@@ -230,6 +230,9 @@ export type StreamEvent = (MemberMoved | MemberLeft | ProfileChanged | MemberHel
 export type StreamTicket = { ticket: string; expires_at: string };
 export type SurveyPage = { id: string; title: string; description: string; info: string; kind?: "survey"; questions: (ShownText | ShownCheck | ShownChoice | ShownChoices | ShownNumber | ShownScale | ShownGrid)[]; answers: { [name: string]: JsonValue }; is_right: { [name: string]: boolean } };
 export type SurveyPerParticipantPage = { id: string; title: string; description: string; info: string; kind?: "survey_per_participant"; people: ShownPerson[]; questions: (ShownText | ShownCheck | ShownChoice | ShownChoices | ShownNumber | ShownScale | ShownGrid)[]; answers: { [name: string]: JsonValue } };
+export type TableHeadResource = { name: string; columns: string[]; rows: number };
+export type TableList = { tables: TableHeadResource[] };
+export type TablePageResource = { name: string; columns: string[]; rows: string[][]; found: number; next_after: (number | null) };
 export type Task = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "task"; heading?: boolean };
 export type TermsPage = { id: string; title: string; description: string; info: string; kind?: "terms_of_service"; lines: string[]; box: string; accepted: (boolean | null) };
 export type TextItem = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "text"; text: string };
@@ -306,6 +309,8 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}/source": { path: { experiment_id: string }; answer: SourceResource };
   "POST /v1/experiments/{experiment_id}/start": { path: { experiment_id: string }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; of?: ("all" | "board"); ticket?: string }; answer: void };
+  "GET /v1/experiments/{experiment_id}/tables": { path: { experiment_id: string }; answer: TableList };
+  "GET /v1/experiments/{experiment_id}/tables/{name}": { path: { experiment_id: string; name: string }; query?: { where?: string[]; after?: number; limit?: number; format?: ("json" | "csv") }; answer: TablePageResource };
   "GET /v1/experiments/{experiment_id}/threads": { path: { experiment_id: string }; query?: { stage?: string; cohort?: string; state?: ("open" | "ended"); q?: string; after?: string; limit?: number }; answer: ThreadItemList };
   "POST /v1/files": { answer: UploadedFile };
   "GET /v1/files/{name}": { path: { name: string }; answer: void };

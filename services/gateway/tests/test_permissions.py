@@ -59,6 +59,8 @@ RULES: Final[Mapping[str, str]] = {
     "GET /v1/experiments/{experiment_id}/source": "its read",
     "POST /v1/experiments/{experiment_id}/start": "its write",
     "GET /v1/experiments/{experiment_id}/stream": "its read",
+    "GET /v1/experiments/{experiment_id}/tables": "its read",
+    "GET /v1/experiments/{experiment_id}/tables/{name}": "its read",
     "GET /v1/experiments/{experiment_id}/threads": "its read",
     "POST /v1/files": "own write",
     "GET /v1/files/{name}": "open",
@@ -83,6 +85,7 @@ RULES: Final[Mapping[str, str]] = {
     "POST /v1/me/stages/{stage_id}/advance": "participant",
     "GET /v1/me/stages/{stage_id}/answer": "participant",
     "PUT /v1/me/stages/{stage_id}/answer": "participant",
+    "PUT /v1/me/stages/{stage_id}/process": "participant",
     "GET /v1/me/stream": "reader",
     "POST /v1/me/threads/{thread_id}/call-off": "participant",
     "POST /v1/me/threads/{thread_id}/go-on": "participant",
@@ -176,7 +179,7 @@ async def world(api: Api) -> World:
             "reaction": "heart",
             "act": "pause",
             "code": "nothing",
-            "name": "nothing",
+            "name": "participants",
         }
     )
     view = await api.experimenter("POST", f"/v1/members/{me['member_id']}/view")
@@ -228,6 +231,7 @@ def body_of(name: str, ids: Mapping[str, str]) -> Any:
         "/me/leave": {},
         "/me/stages/{stage_id}/answer": {"answer": 1},
         "/me/stages/{stage_id}/advance": {},
+        "/me/stages/{stage_id}/process": {"key": "", "questions": {}},
         "/me/threads/{thread_id}/go-on": {"topic": "one"},
         "/me/threads/{thread_id}/messages": {"text": "Hi", "client_message_id": "2"},
         "/me/threads/{thread_id}/typing": {"is_typing": True},

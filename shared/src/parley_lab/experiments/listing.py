@@ -163,6 +163,21 @@ _MARKS: Final = text(
 )
 
 
+_MARK_OF: Final = text(
+    """
+    SELECT e.status IN ('running', 'paused') AS is_going_on, concat_ws(':', e.status, e.version, (
+        SELECT sum(s.last) FROM cohorts c JOIN streams s ON s.cohort_id = c.id WHERE c.experiment_id = e.id)) AS mark
+    FROM experiments e WHERE e.id = :id
+    """
+)
+
+
+async def mark_of(session: ReadSession, experiment_id: UUID) -> tuple[str, bool]:
+    """A mark of this experiment, which is another one after each event, and whether it goes on; it must be there."""
+    row = await session.one(_MARK_OF, {"id": experiment_id})
+    return row.mark, row.is_going_on
+
+
 async def seen(session: ReadSession, owner_id: UUID) -> Seen:
     """What there is to see now. One statement, which reads no member, message or call."""
     rows = await session.all(_MARKS, {"owner_id": owner_id})

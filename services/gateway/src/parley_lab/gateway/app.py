@@ -48,6 +48,7 @@ from parley_lab.gateway.routes import (
     sources,
     staff,
     stream_tickets,
+    tables,
     threads,
     watching,
 )
@@ -82,6 +83,7 @@ _ROUTES: Final = [
         members,
         acts,
         inspecting,
+        tables,
         staff,
         alerts,
         personas,
@@ -161,5 +163,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        await app.state.context.tables.close()
         await presence.close()
         await live.close()

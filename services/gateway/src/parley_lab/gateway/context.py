@@ -24,6 +24,7 @@ from parley_lab.gateway.live import Live
 from parley_lab.gateway.presence import Presence
 from parley_lab.gateway.reading import Reader
 from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.tables import Tables
 from parley_lab.members.standings import hash_token
 from parley_lab.people import stream_tickets
 from parley_lab.people.viewing import is_view_token, use_view
@@ -94,6 +95,15 @@ class Context:
     reader: Reader = field(default_factory=lambda: Reader(at_once=FILES_AT_ONCE))
     posts: Queues = field(default_factory=Queues)
     """By thread: of two messages at once, each made of the thread as it was, only one would be stored."""
+
+    _tables: list[Tables] = field(default_factory=list)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of data that were read last."""
+        if not self._tables:
+            self._tables.append(Tables(self.database))
+        return self._tables[0]
 
     @property
     def is_embedded(self) -> bool:

@@ -1,0 +1,142 @@
+"""The tables of an experiment's data, as the export writes them, read a page at a time.
+
+The files of an experiment are written once and kept for a while: a page costs no export of its own.
+"""
+
+import asyncio
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, TypeVar
+from uuid import UUID
+
+from parley_lab.base.errors import NotFound
+from parley_lab.experiments import listing
+from parley_lab.formats.exports import export
+from parley_lab.store.session import Database
+
+ResultT = TypeVar("ResultT")
+
+_KEPT: Final = 4
+_FRESH: Final = timedelta(seconds=15)
+"""So old may the tables of an experiment be that goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    name: str
+    columns: Sequence[str]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TablePage:
+    """Some rows of a table that fit what was asked for; `found` is how many do in all."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    folder: TemporaryDirectory[str]
+    mark: str
+    at: datetime
+
+
+class Tables:
+    """The tables of the experiments that were read last."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._written: dict[UUID, _Written] = {}
+        self._lock = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Delete all files; safe to repeat."""
+        async with self._lock:
+            while self._written:
+                _, written = self._written.popitem()
+                await asyncio.to_thread(written.folder.cleanup)
+
+    async def heads(self, experiment_id: UUID, now: datetime) -> Sequence[TableHead]:
+        """Every table, in the order of their names."""
+        return await self._read(experiment_id, now, lambda folder: [_head(one) for one in _files(folder)])
+
+    async def page(
+        self, experiment_id: UUID, name: str, now: datetime, where: Mapping[str, str], *, after: int, most: int | None
+    ) -> TablePage:
+        """The rows after so many that have these values in these columns; `most` None: all.
+
+        Raises:
+            NotFound: there is no such table, or no such column in it.
+        """
+        return await self._read(experiment_id, now, lambda folder: _page(folder, name, where, after, most))
+
+    async def _read(self, experiment_id: UUID, now: datetime, read: Callable[[Path], ResultT]) -> ResultT:
+        # One at a time: no folder is deleted under its reader, and no two requests write the same files.
+        async with self._lock:
+            folder = await self._folder(experiment_id, now)
+            return await asyncio.to_thread(read, folder)
+
+    async def _folder(self, experiment_id: UUID, now: datetime) -> Path:
+        async with self._database.read() as session:
+            mark, is_going_on = await listing.mark_of(session, experiment_id)
+        kept = self._written.pop(experiment_id, None)
+        is_new = kept is not None and kept.mark == mark and (not is_going_on or now - kept.at < _FRESH)
+        if kept is None or not is_new:
+            if kept is not None:
+                await asyncio.to_thread(kept.folder.cleanup)
+            kept = await self._write(experiment_id, mark, now)
+        self._written[experiment_id] = kept
+        while len(self._written) > _KEPT:
+            await asyncio.to_thread(self._written.pop(next(iter(self._written))).folder.cleanup)
+        return Path(kept.folder.name)
+
+    async def _write(self, experiment_id: UUID, mark: str, now: datetime) -> _Written:
+        folder = await asyncio.to_thread(TemporaryDirectory, prefix="parley-tables-")
+        try:
+            await export(self._database, experiment_id, Path(folder.name), now, formats=("csv",))
+        except BaseException:
+            folder.cleanup()
+            raise
+        return _Written(folder, mark, now)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.csv") if path.is_file())
+
+
+def _head(path: Path) -> TableHead:
+    lines = _lines(path)
+    columns = next(lines, [])
+    return TableHead(path.stem, columns, sum(1 for _ in lines))
+
+
+def _lines(path: Path) -> Iterator[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        yield from csv.reader(file)
+
+
+def _page(folder: Path, name: str, where: Mapping[str, str], after: int, most: int | None) -> TablePage:
+    path = next((one for one in _files(folder) if one.stem == name), None)
+    if path is None:
+        raise NotFound("There is no such table.")
+    lines = _lines(path)
+    columns = next(lines, [])
+    missing = [column for column in where if column not in columns]
+    if missing:
+        raise NotFound(f"The table has no column {missing[0]!r}.")
+    wanted = [(columns.index(column), value) for column, value in where.items()]
+    rows: list[list[str]] = []
+    found = 0
+    for line in lines:
+        if all(line[place] == value for place, value in wanted):
+            if found >= after and (most is None or len(rows) < most):
+                rows.append(line)
+            found += 1
+    return TablePage(columns, rows, found)

@@ -1,0 +1,86 @@
+"""The tables of the data are those that the export writes, a page at a time."""
+
+import csv
+import io
+import zipfile
+from typing import Any
+
+import pytest
+
+from parley_lab.gateway.testing import ANSWER, Api
+from parley_lab.testing.statements import counted
+
+pytestmark = pytest.mark.postgres
+
+
+async def get(api: Api, path: str, **params: Any) -> Any:
+    answer = await api.experimenter("GET", f"/v1/experiments/{path}", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def exported(api: Api, experiment_id: str) -> dict[str, list[list[str]]]:
+    archive = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export?format=csv")
+    with zipfile.ZipFile(io.BytesIO(archive.content)) as files:
+        return {
+            name.removesuffix(".csv"): list(csv.reader(io.StringIO(files.read(name).decode("utf-8-sig"), newline="")))
+            for name in files.namelist()
+            if name.endswith(".csv")
+        }
+
+
+async def ended(api: Api) -> str:
+    experiment_id = await api.running(cohorts=[{"count": 3, "seats": [{"open": True, "count": 2}]}])
+    token = await api.join(experiment_id, 'Ada, of "Graz"')
+    await api.advance(token, "welcome")
+    await api.advance(token, "before", ANSWER)
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    return experiment_id
+
+
+async def test_each_table_has_the_rows_of_its_file(api: Api) -> None:
+    experiment_id = await ended(api)
+    files = await exported(api, experiment_id)
+
+    heads = (await get(api, f"{experiment_id}/tables"))["tables"]
+    pages = {one["name"]: await get(api, f"{experiment_id}/tables/{one['name']}", limit=1000) for one in heads}
+
+    assert {name: [page["columns"], *page["rows"]] for name, page in pages.items()} == files
+    assert {one["name"]: one["rows"] for one in heads} == {name: len(rows) - 1 for name, rows in files.items()}
+
+
+async def test_rows_come_in_pages_and_by_their_values(api: Api) -> None:
+    experiment_id = await ended(api)
+    path = f"{experiment_id}/tables/participants"
+
+    first = await get(api, path, limit=4)
+    rest = await get(api, path, limit=4, after=first["next_after"])
+    removed = await get(api, path, where=["path:c1/m1", "status:removed"])
+    none = await get(api, path, where="path:c9/m9")
+    refused = [
+        await api.experimenter("GET", f"/v1/experiments/{experiment_id}/tables/{tail}")
+        for tail in ("nothing", "participants?where=nothing:1", "..%2Fmanifest", "participants?where=x")
+    ]
+
+    assert [len(first["rows"]), len(rest["rows"]), rest["next_after"]] == [4, 2, None]
+    assert (first["found"], removed["found"], none["rows"]) == (6, 1, [])
+    assert [one.status_code for one in refused] == [404, 404, 404, 422]
+
+
+async def test_a_table_is_taken_home_as_csv(api: Api) -> None:
+    experiment_id = await ended(api)
+
+    found = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/tables/participants?format=csv")
+
+    assert found.headers["content-type"].startswith("text/csv")
+    assert list(csv.reader(io.StringIO(found.text, newline=""))) == (await exported(api, experiment_id))["participants"]
+
+
+async def test_the_pages_of_an_ended_experiment_cost_one_export(api: Api) -> None:
+    experiment_id = await ended(api)
+    await get(api, f"{experiment_id}/tables")
+
+    with counted() as statements:
+        await get(api, f"{experiment_id}/tables/messages")
+
+    assert len(statements) <= 3
