@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 import pytest_asyncio
@@ -241,3 +241,47 @@ async def test_a_save_over_a_newer_version_is_refused_and_both_texts_survive(bro
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
     await context.close()
+
+
+async def test_a_table_is_shown_a_page_at_a_time_in_german(browser: Browser, lab: RunningLab) -> None:
+    experiment = lab.started(GROUPS)
+    context = await browser.new_context(base_url=lab.url, locale="de")
+    page = await context.new_page()
+    await page.goto("/console")
+    await page.get_by_label("Oder fügen Sie einen API-Schlüssel ein").fill(lab.key)
+    await page.get_by_role("button", name="Anmelden").click()
+    await page.get_by_role("button", name="Abmelden").wait_for()
+
+    await page.goto(f"/console/e/{experiment['id']}/data?table=participants")
+
+    table = page.get_by_role("table", name="participants")
+    await expect(table.get_by_role("row")).to_have_count(5)
+    await expect(page.get_by_text("1 bis 4 von 4 Zeilen")).to_be_visible()
+    assert await faults(page) == []
+    await context.close()
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+async def test_every_page_can_be_read_in_every_window(
+    browser: Browser, lab: RunningLab, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    experiment = lab.started(GROUPS)
+    context = await browser.new_context(
+        base_url=lab.url, viewport={"width": width, "height": 800}, color_scheme=scheme, locale="en"
+    )
+    errors: list[str] = []
+    context.on("console", lambda told: errors.append(told.text) if told.type == "error" else None)
+    page = await signed_in(context, lab)
+    own = f"/console/e/{experiment['id']}"
+    pages = ["", "/threads", "/calls", "/file", "/results", "/data"]
+
+    for path in ["/console", "/console?new=1", "/console/personas", "/console/account", *(own + one for one in pages)]:
+        await page.goto(path)
+        await expect(page.get_by_role("button", name="Sign out")).to_be_attached()
+        await expect(page.locator("h1")).to_be_attached()
+        await expect(page.locator(".c-loading")).to_have_count(0)
+        assert await faults(page) == [], path
+
+    await context.close()
+    assert errors == []

@@ -114,6 +114,24 @@ def test_one_document_serves_every_page_of_the_console(client: TestClient, path:
     assert "set-cookie" not in answer.headers
 
 
+def test_every_sentence_of_the_console_is_in_its_german_dictionary_and_others_read_english(client: TestClient) -> None:
+    files = assets().files
+    scripts = "\n".join(
+        files[path].content.decode() for path in files if path.startswith("console/") and path.endswith(".js")
+    )
+    german = json.loads(files["console/de.json"].content)
+
+    said = set(re.findall(r'\bt\("((?:[^"\\]|\\.)*)"', scripts))
+
+    assert len(said) > 100
+    assert said - set(german) == set()
+    assert {
+        key for key, one in german.items() if set(re.findall(r"{\w+}", key)) != set(re.findall(r"{\w+}", one))
+    } == set()
+    assert '<html lang="de"' in client.get("/console", headers={"accept-language": "de"}).text
+    assert '<html lang="en"' in client.get("/console", headers={"accept-language": "es"}).text
+
+
 def test_scripts_are_served_without_their_comments_and_each_line_has_its_number() -> None:
     pages = Path(parley_lab.web.__file__).parent / "pages"
     scripts = [file for file in pages.rglob("*.js") if file.parent.name != "vendor"]

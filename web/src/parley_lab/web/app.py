@@ -49,7 +49,10 @@ async def _take(request: Request) -> Response:
 
 
 async def _console(request: Request) -> Response:
-    return _document(request, CONSOLE)
+    found = assets()
+    language = found.language(request.headers.get("accept-language", ""))
+    page = document(CONSOLE, language if found.has_console_in(language) else "en")
+    return _answer(request, page, {"Cache-Control": _NEVER, "Content-Security-Policy": found.security_policy})
 
 
 def _document(request: Request, entry: str) -> Response:

@@ -96,6 +96,10 @@ class Assets:
         wanted = (one.partition(";")[0].strip().split("-")[0].lower() for one in accepted.split(","))
         return next((one for one in wanted if one in self.languages), "en")
 
+    def has_console_in(self, language: str) -> bool:
+        """Whether there is a dictionary of the console's sentences in this language."""
+        return f"{_OF_CONSOLE}{language}.json" in self.files
+
     def words(self, entry: str, language: str) -> dict[str, object]:
         """The words in the document: who joins needs those that the scripts for it name, who takes part all others.
 

@@ -44,7 +44,7 @@ function Shown(props) {
 /** @param {{ id: string, here: string, isDraft: boolean }} props */
 function Tabs({ id, here, isDraft }) {
   /** @type {[string, string][]} */
-  const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["see", t("See as")], ["file", t("File")], ["results", t("Results")], ["data", t("Data")]];
+  const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["file", t("File")], ["results", t("Results")], ["data", t("Data")]];
   const shown = all.filter(([page]) => (page === "" || page in PAGES) && (!isDraft || page === "file"));
   return html`<nav class="c-tabs" aria-label=${t("Pages of the experiment")}>
     ${shown.map(([page, name]) => html`<a href=${`/console/e/${id}${page && `/${page}`}`} aria-current=${page === here ? "page" : undefined}>${name}</a>`)}</nav>`;
