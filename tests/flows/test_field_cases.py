@@ -183,7 +183,9 @@ LOST = {"no_key", "tomorrow", "words"}
 
 def study(name: str, case: Case, base_url: str) -> str:
     model = {"model": f"small-{name}", "base_url": base_url, **case.model}
-    personas = [{"id": f"p{n}", "text": text, "model": model} for n, text in enumerate(case.texts, 1)]
+    personas: list[dict[str, Any]] = [
+        {"id": f"p{n}", "text": text, "model": model} for n, text in enumerate(case.texts, 1)
+    ]
     seats = [{"persona": one["id"]} for one in personas]
     on_pages = case.stage is PAGE_STAGE
     cohorts = [{"seats": seats}]
@@ -341,7 +343,7 @@ def test_tables_are_read_as_surveys_and_spreadsheets_have_them(tmp_path: Path) -
     (tmp_path / "survey.csv").write_text("id,(12) Age at last birthday,Größe\nada,30,170\n", encoding="utf-8")
     book = openpyxl.Workbook()
     for row in (["id", "age"], ["ada", 30], ["bo", 41]):
-        book.active.append(row)
+        book["Sheet"].append(row)
     book.save(tmp_path / "people.xlsx")
 
     assert texts_of(tmp_path, "people.xlsx", "You are {{age}}.") == ["You are 30.", "You are 41."]

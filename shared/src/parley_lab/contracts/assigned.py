@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from parley_lab.contracts.experiment import Document, Slug
+from parley_lab.contracts.experiment import Document, PersonaId, Slug
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 
@@ -73,4 +73,13 @@ class Balanced(_Assigned):
         return tuple(value for value, weight in zip(self.values, weights, strict=True) for _ in range(weight))
 
 
-Assigned = Annotated[ByCohort | Permutation | Balanced, Field(discriminator="kind")]
+class ByPersona(_Assigned):
+    """The value of each agent by its persona: such as a cell of the table of personas. For stages on which each is
+    alone."""
+
+    kind: Literal["by_persona"] = "by_persona"
+    personas: dict[PersonaId, JsonValue] = Field(min_length=1)
+    """The values, by the id of the persona."""
+
+
+Assigned = Annotated[ByCohort | Permutation | Balanced | ByPersona, Field(discriminator="kind")]

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from parley_lab.base.deliberate_lab_draws import drawn, uniform_numbers
 from parley_lab.base.errors import Problem
 from parley_lab.base.variables import OF_READER
-from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, Permutation
+from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, ByPersona, Permutation
 from parley_lab.design.allocation import CohortAssignment
 from parley_lab.design.complaints import one_of
 
@@ -39,10 +39,14 @@ def of_cohort(variables: Iterable[Assigned], seed: int, path: str, name: str) ->
     return found
 
 
-def of_participant(variables: Iterable[Assigned], seed: int, path: str) -> dict[str, Given]:
-    """What one participant has, but for what follows the order of arrival."""
+def of_participant(
+    variables: Iterable[Assigned], seed: int, path: str, persona_id: str | None = None
+) -> dict[str, Given]:
+    """What one participant has, but for what follows the order of arrival; `persona_id`: of an agent."""
     found: dict[str, Given] = {}
     for one in variables:
+        if isinstance(one, ByPersona) and persona_id is not None:
+            found[one.id] = _given(one.personas.get(persona_id), f"persona:{persona_id}/{one.id}")
         if isinstance(one, Permutation) and one.scope == "participant":
             found.update(_ordered(one, seed, path))
         elif isinstance(one, Balanced) and one.order == "random":
@@ -63,7 +67,7 @@ def of_seat(variables: Iterable[Assigned], seed: int, cohort: CohortAssignment, 
     arrived = (at_place(one, cohort.path, place + 1) for one in by_arrival(variables))
     own = {name: given for layer in arrived for name, given in layer.items()}
     shared = of_cohort(variables, seed, cohort.path, cohort.name)
-    return values_of(shared, of_participant(variables, seed, path), own)
+    return values_of(shared, of_participant(variables, seed, path, cohort.seats[place].persona_id), own)
 
 
 def at_place(variable: Balanced, cohort_path: str, number: int) -> dict[str, Given]:
@@ -96,6 +100,11 @@ def problems(value: Mapping[str, Json]) -> Iterator[Problem]:
 def names(value: Mapping[str, Json]) -> set[str]:
     """The names that have a value by the assigned variables of a file, as far as they can be read."""
     return {name for _, one in _valid(value) for name in one.names}
+
+
+def by_persona(value: Mapping[str, Json]) -> list[ByPersona]:
+    """The variables of a file whose values belong to personas, as far as they can be read."""
+    return [one for _, one in _valid(value) if isinstance(one, ByPersona)]
 
 
 def _amiss(one: Assigned, where: str, cohorts: Collection[str]) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.allocation import Allocation
+from parley_lab.contracts.assigned import ByPersona
 from parley_lab.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.contracts.join_page import OF_THE_PAGE, JoinPage
 from parley_lab.design import assigning, meetings, own_arms, own_words, sequences, stand_ins
@@ -25,6 +26,8 @@ from parley_lab.kinds.stages import parts_of, read_stage
 
 Json = Any
 T = TypeVar("T")
+_MOST_TRIED: Final = 2_000
+"""So many values of a column are tried in the texts that name it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_arm_problems(parts, value),
         *_own_arm_problems(parts, value),
         *_meeting_problems(parts, value),
+        *_persona_value_problems(parts, value),
     ]
     # Those parts exist, though their content is unknown.
     return [problem for problem in _once(found) if problem.found not in parts.unread]
@@ -318,6 +322,54 @@ def _own_arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Prob
     yield from own_arms.problems(whole)
 
 
+def _persona_value_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    """Values of single agents where members are together, and seats that have none."""
+    own = {one.id: one for one in assigning.by_persona(value)}
+    stages = [parts.stages[place] for place in sorted(parts.stages)]
+    written, used = _written(value), dict[str, str]()
+    for place, stage in parts.stages.items():
+        for where, name in texts.places(written[place], f"stages[{place}]"):
+            if name not in own:
+                continue
+            used.setdefault(name, where)
+            if (why := own_arms.why_shared(stage, stages)) is not None:
+                expected = f"words that all read alike: {stage.id!r} is a stage {why}"
+                yield Problem(where, f"`{{{{{name}}}}}`, which differs between agents", expected)
+    for name, where in used.items():
+        yield from _unreadable_values(parts, value, own[name])
+        for index, plan in parts.cohorts.items():
+            for number, seat in enumerate(plan.seats):
+                if seat.open or (seat.persona is not None and seat.persona not in own[name].personas):
+                    found = "a seat for people" if seat.open else repr(seat.persona)
+                    expected = f"an agent with a value of {name!r}, which {where} names"
+                    yield Problem(f"cohorts[{index}].seats[{number}]", found, expected)
+
+
+def _written(value: Mapping[str, Json]) -> Sequence[Json]:
+    """The stages as the file has them, by position."""
+    stages = value.get("stages")
+    return stages if isinstance(stages, list) else ()
+
+
+def _unreadable_values(parts: _Parts, value: Mapping[str, Json], one: ByPersona) -> Iterator[Problem]:
+    """Values with which a stage that names them cannot be read, such as an empty text of an option."""
+    written, given = _written(value), _values(value)
+    for place in parts.stages:
+        if one.id not in {name for _, name in texts.places(written[place])}:
+            continue
+        tried: set[str] = set()
+        for persona_id, cell in one.personas.items():
+            if texts.as_text(cell) in tried or len(tried) > _MOST_TRIED:
+                continue
+            tried.add(texts.as_text(cell))
+            try:
+                read_stage(texts.fill(written[place], {**given, one.id: cell}))
+            except ValidationError:
+                found = f"{cell!r}, which {persona_id} has in {one.id!r}"
+                yield Problem(f"stages[{place}]", found, f"a value that its texts with `{{{{{one.id}}}}}` can hold")
+                return
+
+
 def _meeting_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
     """What is wrong with groups that are made of those who are there."""
     try:
@@ -332,9 +384,11 @@ def _meeting_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Prob
 
 
 def _values(value: Mapping[str, Json]) -> dict[str, Json]:
-    """The variables that all arms have; those that are assigned have some text."""
+    """The variables that all arms have; those that are assigned have some text: of single personas the longest."""
     variables = value.get("variables")
-    return {**(variables if isinstance(variables, Mapping) else {}), **dict.fromkeys(assigning.names(value), "")}
+    longest = {one.id: max(map(texts.as_text, one.personas.values()), key=len) for one in assigning.by_persona(value)}
+    assigned = {**dict.fromkeys(assigning.names(value), ""), **longest}
+    return {**(variables if isinstance(variables, Mapping) else {}), **assigned}
 
 
 def _arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:

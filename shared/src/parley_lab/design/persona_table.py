@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
 from parley_lab.contracts.experiment import Persona, PersonaId, PersonasFrom
+from parley_lab.design import assigning
 from parley_lab.design.complaints import one_of, translate, with_a_point
 from parley_lab.design.tables import Row, Table, Value, read_csv
 from parley_lab.design.treatments import merged
@@ -80,7 +81,25 @@ def with_table(value: Json, read_table: ReadTable) -> tuple[Json, list[Problem]]
     ]
     cohorts = [_seated(plan, seats) for plan in _list(value.get("cohorts"))]
     others = {key: part for key, part in value.items() if key not in ("personas_from", "personas", "cohorts")}
+    if read := _read_by_stages(value, rows):
+        others["assigned"] = [*_list(value.get("assigned")), *read]
     return {**others, "personas": personas, **({"cohorts": cohorts} if "cohorts" in value else {})}, problems
+
+
+def _read_by_stages(value: Mapping[str, Json], rows: Sequence[_Record]) -> list[Json]:
+    """The columns that texts of stages name, as values of the agents of the table. Variables of the file go first."""
+    arms = [arm for arm in _list(value.get("treatments")) if isinstance(arm, Mapping)]
+    layers = [
+        one for one in (value.get("variables"), *(arm.get("variables") for arm in arms)) if isinstance(one, Mapping)
+    ]
+    taken = {*texts.merged(*layers), *assigning.names(value)}
+    parts = [value.get("stages"), [arm.get("stages") for arm in arms]]
+    named = dict.fromkeys(name for part in parts for _, name in texts.places(part))
+    columns = [name for name in named if name in rows[0].texts and name not in taken]
+    return [
+        {"id": name, "kind": "by_persona", "personas": {row.id: row.values.get(name, row.texts[name]) for row in rows}}
+        for name in columns
+    ]
 
 
 def _source(value: Json) -> PersonasFrom:

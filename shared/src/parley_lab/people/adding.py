@@ -140,7 +140,7 @@ async def _row_of(
     seat = _seat(row, wanted)
     own = {}
     if wanted.kind == "participant":
-        own = await given_to_agent(session, experiment, row.id, row.seed, seat.path)
+        own = await given_to_agent(session, experiment, row.id, row.seed, seat.path, wanted.persona_id)
     given = Planned({row.path: row.assigned}, {seat.path: own}, {})
     if own_arm is not None:
         seat = SeatAssignment(seat.path, wanted.persona_id, own_arm.id, own_arm.how)

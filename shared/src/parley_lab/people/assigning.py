@@ -38,7 +38,7 @@ def planned(experiment: Experiment, plan: Sequence[CohortAssignment], seed: int)
     for cohort in plan:
         cohorts[cohort.path] = of_cohort(experiment.assigned, seed, cohort.path, cohort.name)
         for seat in cohort.seats:
-            given = of_participant(experiment.assigned, seed, seat.path)
+            given = of_participant(experiment.assigned, seed, seat.path, seat.persona_id)
             for one in counting if seat.persona_id is not None else ():
                 at = one.id, cohort.path if one.across == "cohort" else ""
                 arrived[at] += 1
@@ -78,11 +78,11 @@ async def arrive(session: Session, experiment_id: UUID, member_id: UUID, cohort_
 
 
 async def given_to_agent(
-    session: Session, experiment: Experiment, experiment_id: UUID, seed: int, path: str
+    session: Session, experiment: Experiment, experiment_id: UUID, seed: int, path: str, persona_id: str
 ) -> dict[str, Given]:
     """The values of an agent that comes to a cohort that runs, as if its seat were in the file; it counts as an
     arrival."""
-    own = of_participant(experiment.assigned, seed, path)
+    own = of_participant(experiment.assigned, seed, path, persona_id)
     return {**own, **await _counted(session, experiment_id, path.rpartition("/")[0], experiment.assigned)}
 
 
@@ -96,7 +96,7 @@ async def given_at_opening(
     seats: dict[str, Mapping[str, Given]] = {}
     for seat in cohort.seats:
         counted = {} if seat.persona_id is None else await _counted(session, experiment_id, cohort.path, variables)
-        seats[seat.path] = {**of_participant(variables, seed, seat.path), **counted}
+        seats[seat.path] = {**of_participant(variables, seed, seat.path, seat.persona_id), **counted}
     return Planned({cohort.path: of_cohort(variables, seed, cohort.path, cohort.name)}, seats, {})
 
 
