@@ -80,7 +80,8 @@ async def test_who_fails_the_last_attempt_is_screened_out_where_the_stage_says_s
 
         assert (page["me"]["status"], page["page"]) == ("screened_out", None)
         ends = {"Ana": "screened_out", "Bob": "screened_out", "Cid": "screened_out", "Eve": "completed"}
-        assert await ana.statuses() == ends
+        # Another person may come for Ana.
+        assert await ana.statuses() == {**ends, "Participant 1": "expected"}
         stored = await ana.lab.rows("SELECT count(*) AS n FROM answers WHERE key LIKE 'attempt:%'")
         assert stored[0].n == 2 + 1 + 2 + 2
 

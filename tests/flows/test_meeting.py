@@ -47,7 +47,12 @@ async def test_a_group_has_its_agent_and_mediator_and_what_each_did_alone_stays_
     assert (waiting["arrived"], waiting["expected"], waiting["missing"]) == (1, 2, 1)
     assert told == []
     assert sorted(one["profile"]["name"] for one in me["members"]) == ["Ada", "Ben", "Guide"]
-    assert (await pia.get("/v1/me/stages/before"))["answer"] == {"why": "As Pia thinks."}
+    assert (await pia.get("/v1/me/stages/before"))["state"] == "done"
+    (own,) = await meeting.lab.rows(
+        "SELECT a.value FROM answers a JOIN members m ON m.id = a.member_id AND m.cohort_id = a.cohort_id "
+        "WHERE a.stage_id = 'before' AND m.profile ->> 'name' = 'Pia'"
+    )
+    assert own.value == {"why": "As Pia thinks."}
     assert (await pia.get("/v1/me/stages/talk"))["state"] == "current"
     members = await meeting.lab.rows(
         "SELECT path, seat, position FROM members WHERE kind = 'participant' ORDER BY path"

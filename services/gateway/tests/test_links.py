@@ -40,6 +40,8 @@ async def test_a_link_says_what_it_leads_to(api: Api) -> None:
         "parameters": [],
         "language": "de-CH",
         "state": "open",
+        "completion": None,
+        "record": None,
         "appearance": {
             "logo": None,
             "logo_text": "",

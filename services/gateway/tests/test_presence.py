@@ -101,7 +101,7 @@ async def test_experimenters_see_since_when_a_person_is_gone(api: Api, address: 
     await api.participant(ada, "POST", "/v1/me/leave")
 
     assert (while_open, afterwards, back) == ([False, False], [True, False], [False, False])
-    assert await gone() == [False, False]
+    assert await gone() == [False, False, False], "the seat is free again"
 
 
 async def test_a_second_tab_keeps_someone_there(api: Api, address: str) -> None:

@@ -18,7 +18,7 @@ from parley_lab.cli.following import Ending, Follower
 from parley_lab.cli.key_trouble import refused_lines
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, begun_experiment, require_people
-from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse
+from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse, right_answers
 from parley_lab.cli.run_folder import Run
 from parley_lab.cli.screen import (
     Screen,
@@ -263,7 +263,15 @@ class ExperimentRun:
             if missing != NONE_MISSING:
                 self._screen.notice(f"{missing.no_shows} of them never come, and {missing.silent} go silent.")
             give_up = partial(self._give_up_seats, experiment_id)
-            work = rehearse(self._lab.url, code, people, row.seed, missing=missing, give_up_seats=give_up)
+            work = rehearse(
+                self._lab.url,
+                code,
+                people,
+                row.seed,
+                missing=missing,
+                right=right_answers(self._plan.experiment.stages),
+                give_up_seats=give_up,
+            )
             return asyncio.create_task(work)
         if not seats:
             return None

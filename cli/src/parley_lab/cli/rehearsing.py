@@ -4,7 +4,7 @@ Some of them may stay away, or join and go silent: then the study shows what its
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from parley_lab.base import seeds
 from parley_lab.base.rules import Rule, holds
 from parley_lab.base.schema_filler import fill
+from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import OUTCOMES
 
 Json = Any
@@ -29,6 +30,8 @@ PATIENCE_SECONDS: Final = 120.0
 given up and silent people leave."""
 _TRIES: Final = 5
 _MOST_MESSAGES: Final = 3
+_MOST_OTHERS: Final = 3
+"""How many come one after another for a made-up person who is out early."""
 _AGREEING: Final = 0.9
 _LINES: Final = (
     "I see it a little differently.",
@@ -89,6 +92,8 @@ class MadeUpPerson:
     seed: int
     company: Company
     is_silent: bool = False
+    right: Mapping[str, Json] = field(default_factory=dict)
+    """The answers that the file says are right, by stage."""
     token: str = ""
     said: dict[str, int] = field(default_factory=dict)
     tried: dict[str, int] = field(default_factory=dict)
@@ -107,8 +112,6 @@ class MadeUpPerson:
                 status = await self._step()
         except (_Gone, httpx2.TransportError):
             return "gone"
-        finally:
-            self.company.open -= 1
         return status
 
     def _rng(self, what: str) -> Random:
@@ -190,7 +193,7 @@ class MadeUpPerson:
             # A form that takes none of five made-up answers is a finding; others need not wait for this person.
             await self._ask("POST", "/v1/me/leave")
             return
-        answer = filled(form["form"], self._rng(f"{place}/{tried}"))
+        answer = self.right.get(stage_id) or filled(form["form"], self._rng(f"{place}/{tried}"))
         if form["ask_id"] is None:
             await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {"answer": answer})
         else:
@@ -249,28 +252,52 @@ async def rehearse(
     seed: int,
     *,
     missing: Missing = NONE_MISSING,
+    right: Mapping[str, Json] | None = None,
     give_up_seats: Callable[[], Awaitable[None]] | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Sequence[str]:
     """Fill so many seats with made-up people; how it ended for each who came, in the order of their numbers.
 
-    The last ones never come, and those before them go silent. Once all are through, or nothing was new for a while,
+    The last ones never come, and those before them go silent. Where none are missing, another one comes for each who is
+    out early, as long as the study takes them; they are last. Once all are through, or nothing was new for a while,
     `give_up_seats` is called, and the silent ones leave. May be repeated: people who have a seat get it back and go on,
-    so `seats` counts theirs as well.
+    so `seats` counts theirs as well. `right` has the answers that the file says are right, by stage.
     """
     coming = seats - missing.no_shows
     company = Company(open=coming)
+    others: list[str] = []
     async with httpx2.AsyncClient(base_url=url, timeout=30) as client:
-        people = [
-            MadeUpPerson(client, code, number, seed, company, is_silent=number > coming - missing.silent)
-            for number in range(1, coming + 1)
-        ]
-        taking_part = asyncio.gather(*(person.take_part() for person in people))
+
+        def person(number: int, *, is_silent: bool = False) -> MadeUpPerson:
+            return MadeUpPerson(client, code, number, seed, company, is_silent, right or {})
+
+        async def fill_seat(number: int) -> str:
+            try:
+                first = await person(number, is_silent=number > coming - missing.silent).take_part()
+                last = first
+                for again in range(1, _MOST_OTHERS + 1):
+                    if missing != NONE_MISSING or last in ("completed", "gone"):
+                        break
+                    last = await person(number + seats * again).take_part()
+                    others.extend([last] if last != "gone" else [])
+                return first
+            finally:
+                company.open -= 1
+
+        taking_part = asyncio.gather(*(fill_seat(number) for number in range(1, coming + 1)))
         try:
-            if missing != NONE_MISSING:
-                await company.come_to_rest(patience_seconds)
-                if give_up_seats is not None:
-                    await give_up_seats()
-            return await taking_part
+            await company.come_to_rest(patience_seconds)
+            if give_up_seats is not None:
+                await give_up_seats()
+            return [*await taking_part, *others]
         finally:
             taking_part.cancel()
+
+
+def right_answers(stages: Iterable[StageConfig]) -> dict[str, Json]:
+    """The answers that checks of what was read take as right, by stage."""
+    return {
+        stage.id: {one["id"]: one["correct"] for one in stage.model_dump(mode="json")["questions"]}
+        for stage in stages
+        if stage.kind == "comprehension"
+    }

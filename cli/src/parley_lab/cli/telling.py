@@ -137,19 +137,19 @@ def _next_with(waiting: dict[str, deque[Line]], text: str) -> list[str]:
 
 
 def cohorts_text(paths: Sequence[str]) -> str:
-    """`c1`, `c1 to c5, c7`, or `12 cohorts`."""
-    spans: list[list[int]] = []
-    for number in sorted(int(path.removeprefix("c")) for path in paths):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
+    """`c1`, `c1 to c5, c7`, `w1, w2` for people alone, or `12 cohorts`."""
+    spans: list[tuple[str, list[int]]] = []
+    for kind, number in sorted((path[0], int(path[1:])) for path in paths):
+        if spans and spans[-1][0] == kind and number == spans[-1][1][1] + 1:
+            spans[-1][1][1] = number
         else:
-            spans.append([number, number])
+            spans.append((kind, [number, number]))
     if len(spans) > MOST_SPANS:
         return f"{len(paths)} cohorts"
-    return ", ".join(_span_text(first, last) for first, last in spans)
+    return ", ".join(_span_text(kind, first, last) for kind, (first, last) in spans)
 
 
-def _span_text(first: int, last: int) -> str:
+def _span_text(kind: str, first: int, last: int) -> str:
     if first == last:
-        return f"c{first}"
-    return f"c{first}{', ' if last == first + 1 else ' to '}c{last}"
+        return f"{kind}{first}"
+    return f"{kind}{first}{', ' if last == first + 1 else ' to '}{kind}{last}"

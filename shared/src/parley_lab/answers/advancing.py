@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.answers.filling_in import Mark, fill_in
+from parley_lab.answers.seats_again import give_seat_again
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, Outcome, in_sql, leading_to
 from parley_lab.kinds import acts_on_moves
@@ -233,6 +234,7 @@ async def end_member(
         cause=cause,
         actor=actor,
     )
+    await give_seat_again(session, standing, outcome, now)
     for thread_id in await _threads_to_leave(session, standing):
         await leave_thread(session, thread_id, standing.member.id, now, cause=cause)
     return True

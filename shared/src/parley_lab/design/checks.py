@@ -67,6 +67,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_parameters_of_the_link(value),
         *own_words.problems(value),
         *_cohort_problems(parts),
+        *_seats_given_again(parts, value),
         *_stage_problems(parts),
         *_arm_problems(parts, value),
         *_own_arm_problems(parts, value),
@@ -245,6 +246,13 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
     members = sum(plan.members for plan in parts.cohorts.values())
     if members > MAX_MEMBERS:
         yield Problem("cohorts", f"{members} participants and mediators", f"at most {MAX_MEMBERS}")
+
+
+def _seats_given_again(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    for index, rule in enumerate(_list(value.get("seat_again"))):
+        if isinstance(rule, Mapping) and isinstance(rule.get("left_before"), str):
+            where = f"seat_again[{index}].left_before"
+            yield from _unknown(where, rule["left_before"], parts.known["stages"], "stage")
 
 
 def _made_on_arrival(where: str, plan: CohortPlan) -> Iterator[Problem]:

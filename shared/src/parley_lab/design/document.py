@@ -31,6 +31,7 @@ from parley_lab.contracts.experiment import (
 from parley_lab.contracts.join_page import JoinPage
 from parley_lab.contracts.lives import Outcome
 from parley_lab.contracts.pairings import Pairings
+from parley_lab.contracts.seats import SEATS_AGAIN, SeatAgain
 from parley_lab.kinds.stages import AnyStage
 
 SCHEMA_VERSION: Final = 1
@@ -101,8 +102,12 @@ class Experiment(Document):
     """
     rejoin: Literal["external_id", "token"] = "external_id"
     """What a person who comes back needs: the external id under which they joined, or their old token as well."""
-    completion: dict[Outcome, Completion] = Field(default_factory=dict)
-    """What people are shown when their part is over, by how it ended."""
+    seat_again: tuple[SeatAgain, ...] = SEATS_AGAIN
+    """Whose seats other people get who come later, each with its arm, until the members of the cohort have met: those
+    of people who `declined`, were `screened_out` or `released`, went `before_first_answer`, or went before they came to
+    a stage (`{left_before: STAGE}`)."""
+    completion: dict[Outcome | Literal["full"], Completion] = Field(default_factory=dict)
+    """What people are shown when their part is over, by how it ended; `full`: who came and found no place."""
     attention_checks: AttentionChecks = AttentionChecks()
     """How people are asked whether they are still there."""
     join: JoinPage = JoinPage()

@@ -53,6 +53,11 @@ class Attendee:
         number = self.path.rpartition("/m")[2]
         return int(number) if number.isdecimal() else None
 
+    @property
+    def is_free_again(self) -> bool:
+        """Whether it is the seat of a person who went, which another one may take, and for whom no one waits."""
+        return self.status == "expected" and "." in self.path
+
     def seat_in(self, cohort_path: str) -> int | None:
         """The number of its seat in this cohort; None of a member who has moved there and got none."""
         is_its_own = self.given_seat is not None or self.path.startswith(f"{cohort_path}/")

@@ -392,6 +392,8 @@ class Parts:
     names_others: bool = False
     """Whether prompts or pages name other members although nothing is said and no asks are shared; then these are read
     for them."""
+    is_consent: bool = False
+    """Whether it only asks whether one takes part: those who go after that have answered nothing yet."""
     is_each_alone: bool = False
     """Whether what is drawn and asked of a member depends on no other, although the lab draws or settles here: members
     of one cohort may then have the stage in different forms."""

@@ -16,7 +16,7 @@ from parley_lab.contracts.hints import ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import STILL_IN
 from parley_lab.design import CohortAssignment, Experiment, draw_arm
 from parley_lab.members.alerts import raise_alert
-from parley_lab.members.completions import place_taken
+from parley_lab.members.completions import place_taken, study_full
 from parley_lab.members.forgetting import hash_of_id, keyed
 from parley_lab.members.names import tell_apart
 from parley_lab.members.standings import hash_token
@@ -26,6 +26,7 @@ from parley_lab.people.giving_back import give_back
 from parley_lab.people.link_values import filled_in, require_filled_in
 from parley_lab.people.opening import may_be_opened, open_next
 from parley_lab.people.own_arms import give_own_arm, keep_draws, lock_draws
+from parley_lab.people.presence import free_seats_of_gone
 from parley_lab.people.rooms import has_room, make_alone
 from parley_lab.store import tables
 from parley_lab.store.facts import Event
@@ -160,6 +161,7 @@ async def join(
         "now": now,
         "in_order": row.rule == "by_arrival",
     }
+    await free_seats_of_gone(session, experiment_id, now)
     has_own_arm = (row.allocation or {}).get("by") == "participant"
     if has_own_arm:
         await lock_draws(session, experiment_id)
@@ -175,7 +177,7 @@ async def join(
         if cohort_id is not None and await session.first(_IS_LOCKED, {"cohort_id": cohort_id}) is not None:
             raise Conflict(_LOCKED, reason="locked")
         _require_running((await session.one(_EXPERIMENT, {"experiment_id": experiment_id})).status)
-        raise Conflict("This study is full: no place is left.", reason="full")
+        raise await study_full(session, experiment_id)
     # Once more now that the seat is locked: pausing the experiment and locking the cohort lock all seats before.
     place = await session.one(_NOW, {"cohort_id": seat.cohort_id})
     _require_running(place.status)

@@ -12,9 +12,11 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member, record_of
+from parley_lab.answers.seats_again import may_be_given
 from parley_lab.contracts.lives import TAKING_PART, in_sql
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
+from parley_lab.people.own_arms import lock_draws
 from parley_lab.people.shells import shows_others
 from parley_lab.people.standing_in import stand_in
 from parley_lab.store.facts import Event
@@ -136,6 +138,33 @@ async def apply_rule(session: Session, member_id: UUID, now: datetime) -> bool:
         _tell_others(session, standing, now)
         return True
     return await end_member(session, standing, "dropped_out", GONE, now, cause="timer", actor="lab")
+
+
+_GONE_BEFORE: Final = text(
+    """
+    SELECT p.member_id FROM presence p JOIN members m ON m.id = p.member_id JOIN cohorts c ON c.id = m.cohort_id
+    WHERE p.gone_at IS NOT NULL AND m.experiment_id = :experiment_id AND m.player = 'person'
+        AND m.status = 'in_progress' AND NOT c.alone
+    ORDER BY p.member_id
+    """
+)
+
+
+async def free_seats_of_gone(session: Session, experiment_id: UUID, now: datetime) -> None:
+    """Give the seats of people who are gone to those who come, where the file gives the seats of those who went.
+
+    A person who is gone has dropped out by that. To be called by a join, before it takes a seat; takes the lock of
+    draws, then those of the members.
+    """
+    gone = await session.all(_GONE_BEFORE, {"experiment_id": experiment_id})
+    if not gone:
+        return
+    await lock_draws(session, experiment_id)
+    for row in gone:
+        standing = await lock_standing(session, row.member_id)
+        still = await session.first(_SINCE, {"member_id": row.member_id})
+        if still is not None and standing.is_in_progress and await may_be_given(session, standing):
+            await end_member(session, standing, "dropped_out", GONE, now, cause="request", actor="lab")
 
 
 def _record(session: Session, standing: Standing, event_type: str, now: datetime) -> None:

@@ -62,7 +62,7 @@ ON_THE_WAY: Final = f"""(
     WHERE c.room_id = r.id AND c.alone AND c.status = 'running' AND m.kind = 'participant'
         AND m.status IN {in_sql(STILL_IN)} AND p.gone_at IS NULL)"""  # noqa: S608 - put together from constants
 PLACES: Final = f"""(
-    SELECT coalesce(sum(greatest(0, r.people * (r.most - r.groups) - {ON_THE_WAY})), 0) FROM rooms r
+    SELECT CAST(coalesce(sum(greatest(0, r.people * (r.most - r.groups) - {ON_THE_WAY})), 0) AS bigint) FROM rooms r
     WHERE r.experiment_id = {{experiment}} AND r.closed_at IS NULL)"""  # noqa: S608 - put together from constants
 """How many people the rooms of an experiment still take, as part of a statement."""
 IS_OPEN: Final = """EXISTS (

@@ -59,7 +59,7 @@ _OTHERS: Final = text(
         o.status IN {in_sql(ARRIVED)} AND array_position(o.stage_ids, :stage_id) <= o.position + 1 AS has_arrived
     FROM members o
     WHERE o.cohort_id = :cohort_id AND o.kind = 'participant' AND o.status IN {in_sql(COUNTED)}
-        AND :stage_id = ANY(o.stage_ids)
+        AND :stage_id = ANY(o.stage_ids) AND NOT (o.status = 'expected' AND o.path LIKE '%.%')
     ORDER BY length(o.path), o.path COLLATE "C"
     """  # noqa: S608 - put together from constants
 )

@@ -17,6 +17,11 @@ def participants(members: Iterable[Attendee]) -> list[Attendee]:
     return [member for member in members if member.kind == "participant"]
 
 
+def awaited(members: Iterable[Attendee]) -> list[Attendee]:
+    """The participants without the seats that are free again, for which no one waits."""
+    return [member for member in participants(members) if not member.is_free_again]
+
+
 def on_stage(members: Iterable[Attendee], stage_id: str) -> list[Attendee]:
     """The participants who are on this stage now."""
     return [member for member in participants(members) if member.status in TAKING_PART and member.stage_id == stage_id]
@@ -34,7 +39,7 @@ def more_are_to_come(cohort: CohortState, stage_id: str) -> bool:
         and stage_id in member.stage_ids
         and member.position <= member.stage_ids.index(stage_id)
         and (member.status not in TAKING_PART or member.stage_id != stage_id)
-        for member in participants(cohort.members)
+        for member in awaited(cohort.members)
     )
 
 
@@ -47,7 +52,7 @@ def is_behind_all(members: Iterable[Attendee], stage_id: str) -> bool:
         member.status in COUNTED
         and stage_id in member.stage_ids
         and member.position <= member.stage_ids.index(stage_id)
-        for member in participants(members)
+        for member in awaited(members)
     )
 
 
@@ -76,19 +81,19 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
     if not all(is_behind_all(cohort.members, read) for read in of_everybody(parts_of(stage).reads)):
         return False
     counted = [
-        member for member in participants(cohort.members) if member.status in COUNTED and stage.id in member.stage_ids
+        member for member in awaited(cohort.members) if member.status in COUNTED and stage.id in member.stage_ids
     ]
     arrived = [member for member in counted if has_arrived(member, stage.id)]
     if len(arrived) < stage.progress.min_participants:
         return False
     if cohort.waits.get(stage.id) == "released":
         return False
-    awaited = _awaited(stage, cohort, counted)
+    still_awaited = _awaited(stage, cohort, counted)
     if _awaited(stage, cohort, [member for member in cohort.incoming if _may_come_to(stage, cohort, member)]):
         return False
-    if not awaited:
+    if not still_awaited:
         return bool(arrived) or not _waits(stage, cohort)
-    return all(has_arrived(member, stage.id) for member in awaited)
+    return all(has_arrived(member, stage.id) for member in still_awaited)
 
 
 def _is_from(first: str, stage: StageConfig, cohort: CohortState) -> bool:

@@ -234,6 +234,8 @@ class JoinPageResource(Resource):
     state: Literal["open", "full", "paused", "over", "not_started"]
     record: Literal["process"] | None = None
     """`process`: the study records how answers come about, and the page says so."""
+    completion: CompletionResource | None = None
+    """What the file says for people who find no place, while the study is full."""
     appearance: AppearanceResource
 
 

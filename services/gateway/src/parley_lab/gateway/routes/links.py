@@ -9,8 +9,14 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.gateway.context import CountedByAddress, InContext
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.appearance import shown_appearance
-from parley_lab.gateway.resources.participants import Joined, JoinPageResource, LinkJoinRequest
+from parley_lab.gateway.resources.participants import (
+    CompletionResource,
+    Joined,
+    JoinPageResource,
+    LinkJoinRequest,
+)
 from parley_lab.gateway.routes.participants import joined
+from parley_lab.members.completions import completion_of
 from parley_lab.people import links
 from parley_lab.people.shells import appearance_of
 from parley_lab.store.session import Session
@@ -25,6 +31,7 @@ async def find(code: Code, context: InContext) -> JoinPageResource:
     async with context.database.read() as session:
         link = await links.find(session, code)
         appearance = await appearance_of(session, link.experiment_id)
+        full = await completion_of(session, link.experiment_id, "full") if link.state == "full" else None
     return JoinPageResource(
         title=link.title,
         text=link.text,
@@ -33,6 +40,7 @@ async def find(code: Code, context: InContext) -> JoinPageResource:
         language=link.language,
         state=link.state,
         record=link.record,
+        completion=None if full is None else CompletionResource(**full.model_dump()),
         appearance=shown_appearance(appearance),
     )
 

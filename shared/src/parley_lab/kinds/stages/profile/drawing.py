@@ -38,7 +38,7 @@ class NameDraws(Draws):
         taken = set(places.values())
         for one in members:
             if one.path not in places:
-                of_seat = int(one.path.rpartition("/m")[2]) - 1
+                of_seat = int(one.path.rpartition("/m")[2].partition(".")[0]) - 1
                 places[one.path] = of_seat if of_seat not in taken else max(taken) + 1
                 taken.add(places[one.path])
         return {**drawn, self._set: {_ORDER: order, _PLACES: places}}

@@ -92,7 +92,7 @@ class TermsOfService(StageKind[TermsOfServiceStage]):
         return Done(said, effects)
 
     def parts(self, stage: TermsOfServiceStage) -> Parts:
-        return Parts(questions=_Terms(stage), data=_Accepted(), scripts=_TermsScripts())
+        return Parts(questions=_Terms(stage), is_consent=True, data=_Accepted(), scripts=_TermsScripts())
 
     def example(self) -> TermsOfServiceStage:
         return TermsOfServiceStage(

@@ -7,7 +7,7 @@ import { reason } from "../lab/refusals.js";
 import { forget, keepsData, recall, remember } from "../lab/memory.js";
 import { Button, Heading, Notice, Text } from "../lab/ui.js";
 import { say, speak } from "../lab/words.js";
-import { Taken } from "./parts.js";
+import { Farewell, Taken } from "./parts.js";
 import { code, placeKey, start } from "./start.js";
 
 /** The scripts of the next document, so that they are there when it is. */
@@ -33,6 +33,7 @@ function Join({ lab }) {
   const [study, setStudy] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState("");
   const [taken, setTaken] = useState(/** @type {Refused | null} */ (null));
+  const [full, setFull] = useState(/** @type {Refused | null} */ (null));
   const [isBusy, setBusy] = useState(false);
   // Whether it makes sense to look for the study once more.
   const [isAgain, setAgain] = useState(false);
@@ -95,11 +96,13 @@ function Join({ lab }) {
       if (!isForNow(error)) forget(wanted);
       setBusy(false);
       if (isTaken(error)) return setTaken(error);
+      if (error instanceof Refused && error.reason === "full") return setFull(error);
       setFailure(isOfId(error) ? say("join_invalid_id") : reason(error));
     }
   }
 
   if (taken !== null) return h(Taken, { error: taken });
+  if (full !== null) return html`<main>${h(Farewell, { said: say("refused_full"), completion: full.params.completion })}</main>`;
   if (study === null) {
     return html`<main>
       ${failure ? h(Notice, { tone: "error", children: failure }) : html`<p role="status">${say("loading")}</p>`}
@@ -112,7 +115,8 @@ function Join({ lab }) {
     ${study.text ? h(Text, { text: study.text }) : null}
     ${study.record === "process" ? html`<p class="hint">${say("records_process")}</p>` : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
-    ${isClosed && !failure ? h(Notice, { children: say(`join_${study.state}`) }) : null}
+    ${isClosed && !failure && study.completion ? h(Farewell, { said: say("join_full"), completion: study.completion }) : null}
+    ${isClosed && !failure && !study.completion ? h(Notice, { children: say(`join_${study.state}`) }) : null}
     ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
     ${mayOpen ? html`<p class="actions">${h(Button, { isBusy, onPress: look, children: say("try_again") })}</p>` : null}
     ${mayComeBack ? html`<p>${say("join_back")}</p>` : null}

@@ -60,7 +60,7 @@ export function Taken({ error }) {
 }
 
 /** @param {{ said: string, completion: { code?: string, redirect?: string } | null | undefined }} props */
-function Farewell({ said, completion }) {
+export function Farewell({ said, completion }) {
   return html`<article class="end">
     ${h(Heading, { children: said })}
     ${completion?.code ? html`<p>${say("completion_code")}: <strong class="code">${completion.code}</strong></p>` : null}

@@ -1,0 +1,113 @@
+"""Seats of people who decline, are screened out, or go before their first answer: another person gets them."""
+
+from collections import Counter
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import text
+
+from parley_lab.gateway.testing import Api
+
+pytestmark = pytest.mark.postgres
+
+TERMS: Final = {"id": "terms", "kind": "terms_of_service", "lines": ["Do you agree?"]}
+TASK: Final = {"id": "task", "kind": "survey", "questions": [{"id": "q", "kind": "text", "title": "Why?"}]}
+TEN: Final[dict[str, Any]] = {
+    "pace": "live",
+    "stages": [TERMS, TASK],
+    "treatments": [{"id": "a"}, {"id": "b"}],
+    "completion": {"full": {"code": "FULL"}},
+    "cohorts": [{"seats": [{"open": True}], "count": 10}],
+}
+
+
+async def arms(api: Api) -> Counter[str]:
+    async with api.database.transaction() as session:
+        rows = await session.all(
+            text(
+                "SELECT c.treatment_id AS arm FROM members m JOIN cohorts c ON c.id = m.cohort_id "
+                "WHERE m.status = 'in_progress'"
+            )
+        )
+    return Counter(row.arm for row in rows)
+
+
+async def test_others_get_the_seats_of_those_who_decline_in_the_arms_that_are_short(api: Api) -> None:
+    experiment_id = await api.running(**TEN)
+    people = [await api.join(experiment_id, f"P{number}") for number in range(10)]
+    for person in people[:3]:
+        await api.advance(person, "terms", {"accepted": False})
+
+    others = [await api.take_seat(experiment_id) for _ in range(3)]
+    full = await api.take_seat(experiment_id)
+
+    assert [one.status_code for one in others] == [201, 201, 201]
+    assert await arms(api) == {"a": 5, "b": 5}
+    assert (full.status_code, full.json()["params"]["completion"]["code"]) == (409, "FULL")
+
+
+@pytest.mark.parametrize(
+    ("rules", "answers", "free"),
+    [
+        (None, False, 201),
+        (None, True, 409),
+        (["declined"], False, 409),
+        ([{"left_before": "task"}], False, 409),
+        ([{"left_before": "end"}], False, 201),
+    ],
+)
+async def test_the_file_says_whose_seat_is_given_again(
+    api: Api, rules: list[Any] | None, answers: bool, free: int
+) -> None:
+    end = {"id": "end", "kind": "info", "lines": ["Bye"]}
+    said = {} if rules is None else {"seat_again": rules}
+    experiment_id = await api.running(
+        pace="live", stages=[TERMS, TASK, end], cohorts=[{"seats": [{"open": True}]}], **said
+    )
+    person = await api.join(experiment_id, "Pia")
+    await api.advance(person, "terms", {"accepted": True})
+    if answers:
+        await api.advance(person, "task", {"q": "So."})
+
+    await api.participant(person, "POST", "/v1/me/leave")
+
+    assert (await api.take_seat(experiment_id)).status_code == free
+
+
+async def test_a_person_who_closed_the_page_before_the_group_met_keeps_no_place_from_those_who_come(api: Api) -> None:
+    experiment_id = await api.running(
+        pace="live",
+        stages=[
+            {"id": "hello", "kind": "info", "lines": ["Hello."]},
+            {"id": "talk", "kind": "group_chat", "progress": {"min_participants": 3, "at_most_seconds": 60}},
+        ],
+        cohorts=[{"made": "on_arrival", "count": 5, "seats": [{"open": True, "count": 3}]}],
+    )
+    ghost = await api.join(experiment_id, "A")
+    await api.advance(ghost, "hello")
+    async with api.database.transaction() as session:
+        await session.run(
+            text(
+                "INSERT INTO presence (member_id, seen_at, gone_at) SELECT id, :now, :now FROM members"
+                " WHERE status = 'in_progress'"
+            ),
+            {"now": api.clock.now()},
+        )
+
+    people = [await api.join(experiment_id, name) for name in "BCD"]
+    for person in people:
+        await api.advance(person, "hello")
+    await api.settle(experiment_id)
+
+    async with api.database.transaction() as session:
+        rows = await session.all(
+            text(
+                "SELECT m.profile ->> 'name' AS name, c.path, m.status FROM members m"
+                " JOIN cohorts c ON c.id = m.cohort_id"
+            )
+        )
+    found = {row.name: (row.path, row.status) for row in rows}
+    assert found["A"] == ("c1", "dropped_out")
+    assert {found[name] for name in "BCD"} == {("c1", "in_progress")}
+    states = [(await api.participant(one, "GET", "/v1/me/stages/talk")).json()["state"] for one in people]
+    assert states == ["current"] * 3

@@ -1,0 +1,114 @@
+"""Seats of people who are out before they have done anything: another person gets the seat, with its arm."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import text
+
+from parley_lab.base import seeds
+from parley_lab.contracts.lives import Outcome
+from parley_lab.contracts.seats import SeatAgain, read_seats_again
+from parley_lab.design.seat_names import seat_name
+from parley_lab.kinds import plays_together, shows_members
+from parley_lab.kinds.stages import parts_of
+from parley_lab.members.standing import Standing
+from parley_lab.store import tables
+from parley_lab.store.session import ReadSession, Session
+from parley_lab.store.statements import Row
+
+_WENT: Final = ("left", "dropped_out")
+
+_SEAT: Final = text(
+    """
+    SELECT m.path, m.player, m.kind, m.seat, m.stay, m.stage_ids, m.is_test, m.treatment_id, m.allocated, m.added_by,
+        c.status, e.status AS experiment_status, e.language, j.rule,
+        e.document -> 'seat_again' AS seat_again
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
+        LEFT JOIN joining j ON j.experiment_id = e.id
+    WHERE m.id = :member_id
+    """
+)
+
+
+async def give_seat_again(session: Session, standing: Standing, outcome: Outcome, now: datetime) -> bool:
+    """Open the seat of a person who is out for another one, if the file says so; False when it stays empty.
+
+    `standing` is from before the end; the caller holds the member's lock. The new seat has a path of its own
+    (`c1/m2.2`), the number of the old one and its arm. Once the others have met, no person comes to their talk.
+    """
+    row = await _seat_to_give(session, standing, outcome)
+    if row is not None:
+        await session.insert(tables.members, [_new_seat(standing, row, now)])
+    return row is not None
+
+
+async def may_be_given(session: ReadSession, standing: Standing) -> bool:
+    """Whether the seat of this person would be given to another one if they dropped out now."""
+    return await _seat_to_give(session, standing, "dropped_out") is not None
+
+
+async def _seat_to_give(session: ReadSession, standing: Standing, outcome: Outcome) -> Row | None:
+    if standing.member.player != "person" or standing.member.kind != "participant" or outcome == "completed":
+        return None
+    if standing.status == "expected" or standing.is_alone or _have_met(standing):
+        return None
+    row = await session.one(_SEAT, {"member_id": standing.member.id})
+    is_there = row.status == "running" and row.experiment_status == "running" and row.rule is not None
+    if not is_there or row.stay or row.added_by:
+        return None
+    return row if is_given_again(read_seats_again(row.seat_again), standing, outcome) else None
+
+
+def is_given_again(rules: Sequence[SeatAgain], standing: Standing, outcome: Outcome) -> bool:
+    """Whether the file gives the seat of this person to another one."""
+    if outcome in rules:
+        return True
+    if outcome not in _WENT:
+        return False
+    if "before_first_answer" in rules and not _has_answered(standing):
+        return True
+    stages = [one.left_before for one in rules if not isinstance(one, str)]
+    places = [standing.stage_ids.index(one) for one in stages if one in standing.stage_ids]
+    return any(standing.position < place for place in places)
+
+
+def _has_answered(standing: Standing) -> bool:
+    """Whether the person has answered anything but whether they take part."""
+    return any(
+        standing.facts.own(one.id, standing.member.id) and not parts_of(one).is_consent
+        for one in standing.design.stages
+        if parts_of(one).questions is not None
+    )
+
+
+def _have_met(standing: Standing) -> bool:
+    """Whether a stage has opened in the cohort on which its members meet."""
+    return any(
+        shows_members(parts_of(one)) or plays_together(parts_of(one))
+        for one in standing.design.stages
+        if one.id in standing.unlocked
+    )
+
+
+def _new_seat(standing: Standing, row: Row, now: datetime) -> dict[str, Any]:
+    first, _, taken = row.path.partition(".")
+    path = f"{first}.{int(taken or 1) + 1}"
+    number = row.seat or int(first.rpartition("/m")[2])
+    return {
+        "id": seeds.row_id(standing.experiment_id, path),
+        "experiment_id": standing.experiment_id,
+        "cohort_id": standing.cohort_id,
+        "path": path,
+        "kind": "participant",
+        "player": "person",
+        "profile": {"name": seat_name("participant", number, row.language), "avatar": "", "pronouns": ""},
+        "status": "expected",
+        "stage_ids": list(row.stage_ids),
+        "version": 1,
+        "seat": number,
+        "is_test": row.is_test,
+        "treatment_id": row.treatment_id,
+        "allocated": row.allocated,
+        "created_at": now,
+    }
