@@ -30,7 +30,7 @@ NO_COMMIT_BEFORE = $(eval NO_COMMIT_BEFORE := $$(shell $(BIN)/python -m tests.op
 WITHOUT_HISTORY = $(if $(NO_COMMIT_BEFORE), and not history)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test pages check unit machine faults fuzz bench migrate lock crewai crewai-tests
+.PHONY: help setup run test pages check unit machine faults mutants fuzz bench migrate lock crewai crewai-tests
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -100,6 +100,9 @@ ifeq (,$(ARGS))
 	PARLEY_TEST_PROFILE=long $(PYTEST) -n auto --dist worksteal -m "(long or hypothesis) and not crewai and not grid"
 endif
 	$(BIN)/python -m tests.storms $(ARGS)
+
+mutants: setup ## Make small changes to rules of the lab, and name those that no test notices: ARGS="seat lease" chooses some
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 fuzz: setup .venv/.fuzz-installed ## Send made-up requests to every address of the API: ARGS="--requests 20000 --seed 1" by default
 	$(BIN)/python -m tests.fuzzing $(ARGS)

@@ -158,6 +158,30 @@ async def test_nothing_of_a_message_is_stored_that_another_one_overtakes(
     assert [words for _, words in await told(api.database)] == ["First!"]
 
 
+async def test_nothing_that_asks_an_agent_is_stored_when_another_message_overtakes_it(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seats = [{"open": True, "count": 2}, {"persona": "robin"}]
+    experiment_id = await api.running(personas=[PERSONA], stages=[TALK], cohorts=[{"seats": seats}])
+    ada, bo = [await api.join(experiment_id, f"P{place}") for place in range(2)]
+    await api.settle(experiment_id)
+    thread_id = UUID(await api.thread(ada))
+    async with api.database.transaction() as other:
+        await other.run(text("UPDATE drafts SET state = 'failed', closed_at = now()"))
+
+    async def bo_is_faster(*change: Any, **how: Any) -> int | None:
+        async with api.database.transaction() as other:
+            await post_message(other, thread_id, hash_token(bo), "First!", api.clock.now(), client_key="1")
+        return await write_unlocked(*change, **how)
+
+    monkeypatch.setattr(posting, "write_unlocked", bo_is_faster)
+    with pytest.raises(Overtaken):
+        await unlocked(api, ada, "Second.")
+
+    assert await stored(api.database) == [(1, "First!")]
+    assert [words for _, words in await told(api.database)] == ["First!"]
+
+
 async def test_a_message_waits_for_who_holds_the_thread(api: Api) -> None:
     _, (ada, bo) = await group(api, 2)
     thread_id = UUID(await api.thread(ada))
