@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,12 +14,14 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from parley_lab.store import sign_ins
 from parley_lab.store.databases import connect
+from parley_lab.web.assets import assets
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 DEMO: Final = Path(__file__).parents[2] / "demos" / "deliberation.yaml"
+QR_OF_62_BYTES: Final = "3ed5f315803840a81ef8c8d30249abcfc292df138c2fa57c192376617e79f332"
 KEPT: Final = "parley.sign-in"
 HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
 GROUPS: Final[dict[str, Any]] = {
@@ -285,3 +288,16 @@ async def test_every_page_can_be_read_in_every_window(
 
     await context.close()
     assert errors == []
+
+
+async def test_the_qr_code_of_a_link_is_that_of_the_standard(desk: BrowserContext, lab: RunningLab) -> None:
+    """Its modules are those that another encoder (segno 1.6) draws, with the mask of the least penalty."""
+    page = await desk.new_page()
+    await page.goto("/console")
+    module = f"{assets().root}/console/qr.js"
+    text = ("https://lab.example/join/" + "aB3dEf" * 40)[:62]
+
+    rows = await page.evaluate("async ([module, text]) => (await import(module)).qrCode(text)", [module, text])
+
+    drawn = "\n".join("".join("#" if is_dark else "." for is_dark in row) for row in rows)
+    assert sha256(drawn.encode()).hexdigest() == QR_OF_62_BYTES
