@@ -95,7 +95,7 @@ async def test_revision_can_be_read_in_a_transaction(database: Database) -> None
 
 def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_as_it_is(empty_url: str) -> None:
     migrate.upgrade(empty_url)
-    _execute(empty_url, "ALTER TABLE alerts DROP COLUMN resolved_at")
+    _execute(empty_url, "ALTER TABLE notices DROP COLUMN read_at")
     _execute(empty_url, "COMMENT ON TABLE alembic_version IS NULL")
 
     with pytest.raises(migrate.OtherTables, match="Nothing is lost"):
@@ -103,7 +103,7 @@ def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_a
     with pytest.raises(migrate.OtherTables):
         migrate.upgrade(empty_url)
 
-    assert migrate.differences(empty_url) == ["+ alerts.resolved_at timestamp with time zone"]
+    assert migrate.differences(empty_url) == ["+ notices.read_at timestamp with time zone"]
 
 
 def test_a_database_that_does_not_say_who_made_it_is_taken_when_its_tables_are_the_same(empty_url: str) -> None:
