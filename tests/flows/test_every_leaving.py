@@ -141,6 +141,7 @@ def document(kind: str) -> Json:
             *(READ if parts.reads else ()), stage, {"id": "last", "kind": "info", "lines": ["Bye"], **AWAY},
         ],
         "cohorts": [{"seats": seats, "mediators": guides}],
+        "seat_again": [],
     }  # fmt: skip
 
 
