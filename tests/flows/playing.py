@@ -74,7 +74,9 @@ class Person:
 async def playing(database: Database, **document: Json) -> AsyncIterator[Person]:
     """Ana, who has joined the experiment of this document. All that could be done without her is done."""
     lab = DrainLab(database)
-    content = yaml.safe_dump({"parley": 1, "name": "A study", "seed": 5, **document}, sort_keys=False)
+    content = yaml.safe_dump(
+        {"parley": 1, "name": "A study", "seed": 5, "look_back": "all", **document}, sort_keys=False
+    )
     async with an_api(database, lab) as client:
         created = await client.post("/v1/experiments", content=content, headers={"Content-Type": "application/yaml"})
         assert created.status_code == 201, created.text
@@ -88,7 +90,9 @@ async def playing(database: Database, **document: Json) -> AsyncIterator[Person]
 async def playing_alone(database: Database, **document: Json) -> AsyncIterator[tuple[DrainLab, UUID]]:
     """An experiment without people, once all that can be done is done."""
     lab = DrainLab(database)
-    experiment_id = await lab.start(yaml.safe_dump({"parley": 1, "name": "A study", "seed": 5, **document}))
+    experiment_id = await lab.start(
+        yaml.safe_dump({"parley": 1, "name": "A study", "seed": 5, "look_back": "all", **document})
+    )
     await lab.drain()
     yield lab, experiment_id
 

@@ -27,6 +27,7 @@ def a_study(*, people: int = 1, agents: int = 0, mediators: int = 1, then: Data 
         "parley": 1,
         "name": "Private talk",
         "seed": 0,
+        "look_back": "all",
         "pace": "live",
         "model_mode": "real",
         "personas": [

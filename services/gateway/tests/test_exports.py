@@ -53,6 +53,7 @@ async def test_the_export_has_everything(api: Api) -> None:
         "answers.csv",
         "data.json",
         "manifest.json",
+        "members.csv",
         "messages.csv",
         "model_calls.csv",
         "participants.csv",
@@ -68,10 +69,10 @@ async def test_the_export_has_everything(api: Api) -> None:
     assert participants[0]["status"] == "completed"
     assert participants[1]["stage"] == "after"
     assert [(one["path"], one["stage"], one["field"], one["value"]) for one in answers][:4] == [
-        ("c1/m1", "welcome", "", "{}"),
+        ("c1/m1", "welcome", "", ""),
         ("c1/m1", "before", "age", "33"),
         ("c1/m1", "before", "why", "Curious"),
-        ("c1/m1", "talk", "", "{}"),
+        ("c1/m1", "talk", "", ""),
     ]
     assert [one["text"] for one in messages][:2] == ['=1+1;\n"ä"', "Hi"]
     assert messages[1]["reply_to_seq"] == "1"
@@ -80,7 +81,7 @@ async def test_the_export_has_everything(api: Api) -> None:
     assert [(one["member_path"], one["message_seq"]) for one in everything["reactions"]] == [("c1/m1", 1), ("c1/m2", 1)]
     assert messages[0]["created_at"].endswith("Z")
     assert {row["model_mode"] for table in (participants, answers, messages) for row in table} == {"mock"}
-    assert files["model_calls.csv"].decode().startswith("experiment_id,model_mode,")
+    assert files["model_calls.csv"].decode().startswith("experiment_id,made_up,model_mode,")
     assert everything["model_mode"] == manifest["model_mode"] == "mock"
     assert manifest["rows"]["participants.csv"] == 2
     assert manifest["seed"] == 3
@@ -118,7 +119,7 @@ async def test_one_kind_of_files_can_be_asked_for(api: Api) -> None:
 
     assert sorted(as_json) == ["data.json", "manifest.json"]
     assert "data.json" not in as_csv
-    assert len(as_csv) == 5
+    assert len(as_csv) == 6
 
 
 async def test_exports_count_ten_after_two(api: Api) -> None:

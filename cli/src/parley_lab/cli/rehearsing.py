@@ -126,7 +126,9 @@ class MadeUpPerson:
         return self._rng("fate").choices(list(_FATES), list(_FATES.values()))[0]
 
     async def _join(self) -> None:
-        joined = await self._ask("POST", f"/v1/join/{self.code}", {"join_key": f"rehearsal-{self.seed}-{self.number}"})
+        joined = await self._ask(
+            "POST", f"/v1/join/{self.code}", {"join_key": f"rehearsal-{self.seed}-{self.number}", "is_rehearsal": True}
+        )
         if joined is None:
             raise _Gone
         self.token = joined["token"]

@@ -40,10 +40,24 @@ CALLS: Final = """
 # A participant's own arm, or that of the cohort.
 ARM: Final = "coalesce(m.treatment_id, c.treatment_id)"
 
+# A made-up person of a rehearsal is told apart from people.
+REHEARSED: Final = "{0}.joining @> '{{\"rehearsed\": true}}'"
+PLAYER: Final = f"CASE WHEN x.player = 'person' AND {REHEARSED.format('x')} THEN 'rehearsed' ELSE x.player END"
 # Who played the seat when the answer was written: a row says so where that has changed.
-PLAYED: Final = """
+_PLAYED: Final = """
     coalesce((SELECT s.player FROM sittings s WHERE s.member_id = x.member_id AND s.since <= x.written_at
         AND (s.until IS NULL OR x.written_at < s.until) ORDER BY s.number LIMIT 1), m.player)
+"""
+PLAYED: Final = f"""
+    (SELECT CASE WHEN p.player = 'person' AND {REHEARSED.format("m")} THEN 'rehearsed' ELSE p.player END
+    FROM (SELECT {_PLAYED} AS player) p)
+"""
+# The cohort of the member when the answer was written: an answer goes along when its author moves.
+OF_MOMENT: Final = """
+    JOIN cohorts c ON c.id = coalesce((SELECT s.cohort_id FROM stays s WHERE s.member_id = x.member_id
+        AND s.entered_at <= x.written_at AND (s.left_at IS NULL OR x.written_at <= s.left_at)
+        ORDER BY s.number LIMIT 1), x.cohort_id)
+    WHERE c.experiment_id = :experiment_id
 """
 
 SECTIONS: Final[Mapping[str, str]] = {
@@ -71,7 +85,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     """,
     "members": f"""
         SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
-            coalesce(x.treatment_id, c.treatment_id) AS treatment, x.allocated, x.kind, x.player, x.profile, x.own_name,
+            coalesce(x.treatment_id, c.treatment_id) AS treatment, x.allocated, x.kind, {PLAYER} AS player, x.profile,
+            x.own_name,
             x.agent_config AS agent, x.status,
             x.status_reason, x.stage_ids AS stages, x.position, x.seat, x.is_test, x.joining, x.added_by, x.created_at,
             x.joined_at, x.arrived_at, x.ended_at
@@ -117,7 +132,7 @@ SECTIONS: Final[Mapping[str, str]] = {
         SELECT m.path AS member_path, x.member_id, {PLAYED} AS player, c.path AS cohort_path, x.stage_id AS stage,
             x.key, x.value, x.valid,
             x.invalid, x.marks, x.revision, x.completed_at, x.written_at
-        FROM answers x JOIN members m ON m.id = x.member_id {OF_COHORT} ORDER BY {by("m.path", "x.stage_id", "x.key")}
+        FROM answers x JOIN members m ON m.id = x.member_id {OF_MOMENT} ORDER BY {by("m.path", "x.stage_id", "x.key")}
     """,
     "unsent_answers": f"""
         SELECT m.path AS member_path, c.path AS cohort_path, x.stage_id AS stage, x.key, x.value, x.outcome, x.saved_at
@@ -149,7 +164,9 @@ SECTIONS: Final[Mapping[str, str]] = {
     "messages": f"""
         SELECT t.path AS thread_path, g.seq, g.id AS message_id, t.id AS thread_id, c.path AS cohort_path,
             c.name AS cohort, {ARM} AS treatment, t.stage_id AS stage, m.path AS author_path,
-            g.member_id AS author_id, g.author_kind, m.kind AS author_role,
+            g.member_id AS author_id,
+            CASE WHEN g.author_kind = 'person' AND {REHEARSED.format("m")} THEN 'rehearsed' ELSE g.author_kind END
+                AS author_kind, m.kind AS author_role,
             coalesce(g.author_name, g.known_as, m.profile ->> 'name') AS author_name, g.text, g.topic,
             q.seq AS reply_to_seq, w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text,
             g.reply_to AS reply_to_id, coalesce({_REACTED}, '{{}}') AS reactions, g.audience AS audience_ids,

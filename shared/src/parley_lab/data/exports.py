@@ -13,7 +13,19 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.contracts.lives import OUT, in_sql
-from parley_lab.data.export_sections import ANSWERED, ARM, CALLED, CALLS, OF_COHORT, PLAYED, SECTIONS, by
+from parley_lab.data.export_sections import (
+    ANSWERED,
+    ARM,
+    CALLED,
+    CALLS,
+    OF_COHORT,
+    OF_MOMENT,
+    PLAYED,
+    PLAYER,
+    REHEARSED,
+    SECTIONS,
+    by,
+)
 from parley_lab.design import OF_PARTICIPANTS
 from parley_lab.experiments.experiments import find
 from parley_lab.kinds import PAGE, READY
@@ -86,16 +98,23 @@ _MODELS_CALLED: Final = f"""
 _PARTICIPANTS: Final = f"""
     WITH called AS (SELECT d.member_id, {CALLED} FROM {CALLS} GROUP BY 1)
     SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
-        coalesce(x.treatment_id, c.treatment_id) AS treatment, x.player, x.profile, x.agent_config AS agent, x.status,
+        coalesce(x.treatment_id, c.treatment_id) AS treatment,
+        coalesce(x.treatment_id, (SELECT o.treatment_id FROM stays s JOIN cohorts o ON o.id = s.cohort_id
+            WHERE s.member_id = x.id ORDER BY s.number LIMIT 1), c.treatment_id) AS assigned_arm,
+        {PLAYER} AS player, x.profile, x.agent_config AS agent, x.status,
         x.status_reason, x.stage_ids AS stages, x.position, x.is_test,
         coalesce(x.joining, x.allocated, c.allocated) AS joining,
         coalesce(x.allocated, x.joining, c.allocated) AS drawn,
+        CASE WHEN x.joining IS NOT NULL AND (x.allocated IS NOT NULL OR x.joining ->> 'draw' IS NOT NULL) THEN 'people'
+            WHEN coalesce(x.allocated, x.joining, c.allocated) ->> 'draw' IS NOT NULL THEN 'seats' END AS arm_drawn_for,
         x.added_by, x.created_at, x.joined_at, x.ended_at,
         k.endpoint, k.model, c.assigned || x.assigned AS assigned,
         (SELECT jsonb_object_agg(a.stage_id, a.value) FROM answers a
             WHERE a.member_id = x.id AND a.key = '' AND a.valid AND a.completed_at IS NOT NULL) AS pages,
         CASE WHEN x.stay > 0 AND x.treatment_id IS NULL THEN (
-            SELECT jsonb_object_agg(a.stage_id, o.treatment_id) FROM answers a JOIN cohorts o ON o.id = a.cohort_id
+            SELECT jsonb_object_agg(a.stage_id, o.treatment_id) FROM answers a JOIN cohorts o ON o.id = coalesce(
+                (SELECT s.cohort_id FROM stays s WHERE s.member_id = x.id AND s.entered_at <= a.written_at
+                    AND (s.left_at IS NULL OR a.written_at <= s.left_at) ORDER BY s.number LIMIT 1), a.cohort_id)
             WHERE a.member_id = x.id AND a.key = '') END AS arms_of_pages,
         (SELECT jsonb_object_agg(r.stage_id, r.result) FROM cohort_stages r
             WHERE r.cohort_id = c.id AND r.result IS NOT NULL) AS results
@@ -130,7 +149,7 @@ _ANSWERS: Final = f"""
     FROM answers x JOIN members m ON m.id = x.member_id
         LEFT JOIN counted n ON n.member_id = x.member_id AND n.stage_id = x.stage_id
         LEFT JOIN called k ON k.member_id = x.member_id AND k.stage_id = x.stage_id
-    {OF_COHORT} AND (x.valid OR x.invalid IS NOT NULL)
+    {OF_MOMENT} AND (x.valid OR x.invalid IS NOT NULL)
     ORDER BY {by("m.path")}, array_position(m.stage_ids, x.stage_id), {by("x.key")}
 """
 
@@ -252,6 +271,9 @@ async def cohort_stages(
         yield row
 
 
+_REHEARSED: Final = (
+    f"SELECT 1 AS one FROM members x WHERE experiment_id = :experiment_id AND {REHEARSED.format('x')} LIMIT 1"
+)
 _HAS_PEOPLE: Final = "SELECT 1 AS one FROM members WHERE experiment_id = :experiment_id AND joins > 0 LIMIT 1"
 # A line for each currency; earnings of a stand-in are not the person's.
 _PAYMENTS: Final = """
@@ -271,6 +293,11 @@ _PAYMENTS: Final = """
         AND (m.player = 'person' OR EXISTS (SELECT FROM sittings s WHERE s.member_id = m.id AND s.player = 'person'))
     ORDER BY m.external_id COLLATE "C" NULLS LAST, o.outcome, y.currency
 """
+
+
+async def is_rehearsed(session: ReadSession, experiment_id: UUID) -> bool:
+    """Whether made-up people have taken part."""
+    return await session.first(_as_text(_REHEARSED), {"experiment_id": experiment_id}) is not None
 
 
 async def has_people(session: ReadSession, experiment_id: UUID) -> bool:

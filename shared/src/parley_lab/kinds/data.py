@@ -12,7 +12,7 @@ COLUMNS_OF_ROWS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "st
 """The columns that say which stage in which cohort a row of a kind's table is of."""
 
 FILES_OF_THE_LAB: Final = frozenset(
-    {"participants", "answers", "messages", "model_calls", "balance", "variables", "payments"}
+    {"participants", "members", "answers", "messages", "model_calls", "balance", "variables", "payments"}
 )
 """The CSV files that the lab itself writes, without their ending."""
 

@@ -120,6 +120,16 @@ _KEEP_KEY = text(
 )
 
 
+_REHEARSED: Final = text(
+    "UPDATE members SET joining = coalesce(joining, '{}') || '{\"rehearsed\": true}' WHERE id = :member_id"
+)
+
+
+async def mark_rehearsed(session: Session, member_id: UUID) -> None:
+    """Record that this person is made up."""
+    await session.run(_REHEARSED, {"member_id": member_id})
+
+
 async def join_by(
     session: Session,
     code: str,

@@ -24,9 +24,9 @@ from parley_lab.kinds import COLUMNS_OF_ROWS, Report, Reporter, Table
 from parley_lab.kinds.stages import parts_of, require_kinds
 from parley_lab.store.session import Database, Session
 
-EXPORT_VERSION: Final = 1
+EXPORT_VERSION: Final = 2
 """Increases when a change of a file would break scripts that read it."""
-CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
+CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv", "members.csv")
 _CALLED: Final = ("endpoint", "model")
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
@@ -63,19 +63,20 @@ async def export(
         async with reads.snapshot(database) as session:
             experiment = await reads.experiment(session, experiment_id)
             called = await reads.models_called(session, experiment_id)
+            made_up = _made_up(experiment, called, is_rehearsed=await reads.is_rehearsed(session, experiment_id))
             origin = format_of(experiment.document)
             data = (folder if "json" in wanted else Path(scratch)) / "data.json"
             if "json" in wanted or origin is not None:
                 count = await _write_json(session, experiment, called, data)
                 counts.update({"data.json": count} if "json" in wanted else {})
             if "csv" in wanted:
-                marks = _marks(experiment, called)
+                marks = _marks(experiment, called, made_up)
                 reporters = await _reporters(session, experiment.id)
                 counts.update(await _write_tables(session, experiment, folder, reporters, marks))
                 found = _reports_of(reporters.values())
                 for report in found:
                     counts.update(_write_report(report, folder, marks, {*counts}))
-        manifest = _manifest(experiment, called, counts, now)
+        manifest = _manifest(experiment, called, counts, now, made_up)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
     with whole_file(folder / "manifest.json") as target:
@@ -99,13 +100,23 @@ def _write_origin(
     return {"rows": {**counts, **{f"{origin}/{name}": count for name, count in written.items()}}}
 
 
-def _marks(experiment: Any, called: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _made_up(experiment: Any, called: Sequence[Any], *, is_rehearsed: bool) -> str:
+    """What is made up in the data: `no`, `models` (the mock answered), `people` (of a rehearsal), or `both`."""
+    are_models = experiment.model_mode == "mock" and bool(called)
+    if are_models and is_rehearsed:
+        return "both"
+    return "models" if are_models else "people" if is_rehearsed else "no"
+
+
+def _marks(experiment: Any, called: Sequence[Mapping[str, Any]], made_up: str) -> dict[str, Any]:
     """The first columns of every table: the run, and the models that answered in it."""
     lists = {name: "; ".join(dict.fromkeys(filter(None, (row[name] for row in called)))) for name in _CALLED}
-    return {"experiment_id": experiment.id, "model_mode": experiment.model_mode, **lists}
+    return {"experiment_id": experiment.id, "made_up": made_up, "model_mode": experiment.model_mode, **lists}
 
 
-def _manifest(experiment: Any, called: Sequence[Any], counts: Mapping[str, int], now: datetime) -> dict[str, Any]:
+def _manifest(
+    experiment: Any, called: Sequence[Any], counts: Mapping[str, int], now: datetime, made_up: str
+) -> dict[str, Any]:
     return {
         "export_version": EXPORT_VERSION,
         "experiment_schema_version": SCHEMA_VERSION,
@@ -119,6 +130,7 @@ def _manifest(experiment: Any, called: Sequence[Any], counts: Mapping[str, int],
         "pace": experiment.pace,
         "model_mode": experiment.model_mode,
         "models_called": called,
+        "made_up": made_up,
         "is_test": experiment.is_test,
         "status": experiment.status,
         "created_at": now,
@@ -257,6 +269,12 @@ async def _write_tables(
             rows.MODEL_CALL_COLUMNS,
             reads.section(session, "model_calls", experiment.id),
             lambda row: [row],
+        ),
+        (
+            "members.csv",
+            rows.MEMBER_COLUMNS,
+            reads.section(session, "members", experiment.id),
+            lambda row: [rows.member(row)],
         ),
         *_own_tables(session, experiment, arms, reporters),
     ]

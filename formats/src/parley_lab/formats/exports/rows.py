@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Resolved
 from parley_lab.design.own_arms import why_shared
 from parley_lab.formats.exports.readers import ReadFor
-from parley_lab.kinds import COLUMNS_OF_ROWS, PAGE, Json, Table
+from parley_lab.kinds import COLUMNS_OF_ROWS, PAGE, Answered, Data, Json, Table, plays_together
 from parley_lab.kinds.attendees import attendee
 from parley_lab.kinds.stages import parts_of
 from parley_lab.views.builder import Facts, People, lab_view
@@ -20,6 +21,7 @@ PARTICIPANT_COLUMNS: Final = (
     "cohort_path",
     "cohort",
     "treatment",
+    "assigned_arm",
     "player",
     "persona",
     "endpoint",
@@ -30,6 +32,7 @@ PARTICIPANT_COLUMNS: Final = (
     "is_test",
     "joining",
     "arm_draw",
+    "arm_drawn_for",
     "arm_block",
     "arm_probability",
     "added_by",
@@ -39,7 +42,22 @@ PARTICIPANT_COLUMNS: Final = (
     "created_at",
     "joined_at",
     "ended_at",
+    "analysed",
+    "excluded_because",
 )
+MEMBER_COLUMNS: Final = (
+    "member_id",
+    "path",
+    "role",
+    "player",
+    "persona",
+    "cohort_id",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "name",
+)
+"""Whom `path`, `author_path` and the like of the other tables name, mediators included."""
 ANSWER_COLUMNS: Final = (
     "participant_id",
     "path",
@@ -204,6 +222,8 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved], read_for: 
         "arm_block": drawn.get("block"),
         "arm_probability": drawn.get("probability"),
         "stage": stages[row["position"]] if row["position"] < len(stages) else None,
+        "excluded_because": (why := excluded_because(row)),
+        "analysed": why is None,
         **{f"attribute.{name}": value for name, value in (row["agent"] or {}).get("attributes", {}).items()},
     }
     # Of who has moved some pages stay in the cohort where they were answered, which may have had another arm.
@@ -215,6 +235,27 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved], read_for: 
         cells = parts_of(resolved.stage(stage_id)).data.group_cells(value)
         line.update({f"{stage_id}.{name}": cell for name, cell in cells.items() if stage_id in stages})
     return line
+
+
+_LEFT_OUT: Final = ("declined", "screened_out", "removed", "attention_failed", "dropped_out")
+
+
+def excluded_because(row: Mapping[str, Any]) -> str | None:
+    """Why a participant does not count in an analysis, the first reason that holds; None: they do."""
+    if row["is_test"]:
+        return "test"
+    if row["player"] in ("person", "rehearsed") and row["joined_at"] is None:
+        return "nobody_came"
+    if row["status"] in _LEFT_OUT:
+        return str(row["status"])
+    is_played_on = row["player"] not in ("person", "rehearsed") and row["joined_at"] is not None
+    return "played_on_by_an_agent" if is_played_on else None
+
+
+def member(row: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of the members."""
+    persona = (row["agent"] or {}).get("persona_id")
+    return {**row, "role": row["kind"], "persona": persona, "name": row["profile"].get("name")}
 
 
 def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]]:
@@ -232,24 +273,61 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
     marks: Mapping[str, str] = row["marks"] or {}
     process: Mapping[str, Mapping[str, float]] = row["process"] or {}
     questions = parts_of(stage).data.answered(row["key"], row["value"])
+    result = {"status": "result"} if row["key"] == PAGE and _is_made_by_lab(stage) else {}
     if not questions:
-        line = {**common, "field": "", "label": "", "type": "json", "attempts": attempts.get(row["key"])}
-        yield {**line, **process.get("", {}), **_validity("; ".join(missing.values())), **_mark(marks.get(""))}
+        line = {**common, "label": "", "attempts": attempts.get(row["key"])}
+        said = {**process.get("", {}), **_validity("; ".join(missing.values())), **result, **_mark(marks.get(""))}
+        for field, value in flat("", row["value"]):
+            yield {**line, "field": field, "type": type_of(value), "value": value, **said}
     elif row["key"] == PAGE or not row["has_page"]:
         for one in questions:
-            yield {
+            line = {
                 **common,
                 **process.get(one.field.partition(".")[0], process.get("", {}) if len(process) == 1 else {}),
-                "field": one.field,
                 "label": one.label,
-                "type": one.type,
-                "value": one.value,
                 "text": one.text,
                 "correct": one.is_correct,
                 "attempts": attempts.get(one.asked_as, attempts.get(PAGE)),
                 **_validity(missing.get(one.field, "" if one.is_valid else failed.get(one.asked_as, "")), one.is_valid),
+                **result,
                 **_mark(marks.get(one.field, marks.get(""))),
             }
+            if not isinstance(one.value, Mapping | list):
+                yield {**line, "field": one.field, "type": one.type, "value": one.value}
+                continue
+            for field, value in _parts(stage, one, row["value"] if row["key"] == PAGE else None):
+                yield {**line, "field": field, "type": type_of(value), "value": value}
+
+
+def _is_made_by_lab(stage: StageConfig) -> bool:
+    """Whether the page of the stage is what the lab makes of answers, such as points, and no answer itself."""
+    parts = parts_of(stage)
+    is_of_columns = type(parts.data).answered is Data.answered
+    return is_of_columns and (parts.questions is None or plays_together(parts))
+
+
+def _parts(stage: StageConfig, one: Answered, page: Json) -> Iterator[tuple[str, Json]]:
+    """The parts of an answer: by the columns that it has in the wide table, else by its own names."""
+    cells = parts_of(stage).data.cells(page) if isinstance(page, Mapping) else {}
+    own = [(name, cell) for name, cell in cells.items() if name.startswith(f"{one.field}.") and isinstance(cell, bool)]
+    yield from own or flat(one.field, one.value)
+
+
+def flat(field: str, value: Json) -> Iterator[tuple[str, Json]]:
+    """The value in cells without JSON: `field`, or `field.name` and `field.1` for the parts of an object or a list."""
+    if isinstance(value, Mapping | list):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value, start=1)
+        parts = [part for name, one in items for part in flat(f"{field}.{name}".lstrip("."), one)]
+        yield from parts or [(field, None)]
+    else:
+        yield field, value
+
+
+def type_of(value: Json) -> str:
+    """The type of a cell, as `type` says it."""
+    if isinstance(value, bool):
+        return "boolean"
+    return "integer" if isinstance(value, int) else "number" if isinstance(value, float) else "text"
 
 
 def _validity(reason: str, is_valid: bool = True) -> dict[str, str]:

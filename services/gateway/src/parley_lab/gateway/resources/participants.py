@@ -248,6 +248,8 @@ class LinkJoinRequest(Request):
     """The participant's id elsewhere; the same one again gives the same place back as well. A placeholder that was not
     filled in, such as `{{%PROLIFIC_PID%}}`, is refused, unless the `join_key` has a place: all who come with it would
     share one."""
+    is_rehearsal: TrueOrFalse = False
+    """A made-up person of a rehearsal: the data tell them apart from people (`rehearsed`)."""
     parameters: KeptParameters = Field(default={})
     """Those of the link's address that `GET /v1/join/{code}` names, with their values; others are refused, and
     placeholders left out. The first that a participant comes with are kept."""

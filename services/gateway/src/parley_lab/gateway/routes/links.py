@@ -62,6 +62,8 @@ async def join(code: Code, body: LinkJoinRequest, context: InContext) -> Joined:
             parameters=body.parameters,
             old_token=body.token,
         )
+        if body.is_rehearsal:
+            await links.mark_rehearsed(session, member_id)
         return await joined(session, context, member_id, token)
 
     return await context.database.transact(work)
