@@ -136,7 +136,7 @@ async def test_one_file_and_seed_give_the_same_data_run_after_run_and_on_both_bu
     finally:
         await broker.close()
 
-    assert len(first) == 6 + ("treatments:" in document)  # balance.csv
+    assert len(first) == 7 + ("treatments:" in document)  # balance.csv
     assert first["answers.csv"].count(b"\n") > 5
     assert second == first
     assert third == first
