@@ -1,4 +1,4 @@
-"""An ask takes one answer, and a member goes on from a stage once, whoever asks for it again."""
+"""An ask takes one answer, and a member goes on from a stage once."""
 
 import pytest
 from psycopg import DataError

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -112,7 +113,8 @@ async def work(lab: DrainLab, model: Scripted, thinker: Thinker, draft_ids: Sequ
     """
     all_done = asyncio.gather(*(thinker.work_on(draft_id) for draft_id in draft_ids))
     killed = asyncio.create_task(model.killed.wait())
-    await asyncio.wait([all_done, killed], return_when=asyncio.FIRST_COMPLETED)
+    either: list[asyncio.Future[Any]] = [all_done, killed]
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     was_killed = model.killed.is_set()
     all_done.cancel()
     killed.cancel()

@@ -1,4 +1,4 @@
-"""What stands in the way of a lease: a draft is left as it is, or closed without a call."""
+"""A draft is not leased while something is in its way: it is left as it is, or closed without a call."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -33,7 +33,8 @@ def ids(resolved: Resolved) -> list[str]:
 def test_without_a_treatment_the_experiment_is_as_it_is() -> None:
     plain = resolve(experiment(), None)
 
-    assert plain.stages == tuple(one.model_copy(update={"look_back": "texts"}) for one in experiment().stages)
+    usual = {"look_back": "texts", "paste": "allowed"}
+    assert plain.stages == tuple(one.model_copy(update=usual) for one in experiment().stages)
     assert plain.treatment_id is None
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.looks import is_seen
 from parley_lab.design import read_persona, read_personas, write_personas
 from parley_lab.design.personas import Format
 
@@ -35,10 +36,11 @@ ITEMS = st.lists(
     ),
     max_size=3,
 )
+NAMES = WORDS.filter(lambda name: not name or is_seen(name))
 PERSONA = st.fixed_dictionaries(
     {"id": SLUG},
     optional={
-        "profile": st.fixed_dictionaries({}, optional={"name": WORDS, "avatar": WORDS, "pronouns": WORDS}),
+        "profile": st.fixed_dictionaries({}, optional={"name": NAMES, "avatar": WORDS, "pronouns": WORDS}),
         "text": WORDS,
         "role": WORDS,
         "goal": WORDS,

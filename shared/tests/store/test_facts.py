@@ -55,7 +55,7 @@ def test_a_page_is_stored_alike_with_a_quiet_move_and_without() -> None:
     for column in ("member_id", "stage_id", "key"):
         alone = alone.replace(f":{column}", f"p.{column.removeprefix('member_')}")
 
-    for begin, end in (("(SELECT jsonb_object_agg", "e.key <> p.key)"), ("ON CONFLICT", "completed_at IS NULL")):
+    for begin, end in (("SELECT jsonb_object_agg", "e.key <> p.key)"), ("ON CONFLICT", "completed_at IS NULL")):
         pieces = [one[one.index(begin) : one.index(end)].split() for one in (quietly, alone)]
         assert pieces[0] == pieces[1]
 

@@ -102,8 +102,8 @@ _GO_ON_QUIETLY: Final = text(
             p.now, p.now
         FROM passed p
         ON CONFLICT (member_id, stage_id, key) DO UPDATE
-            SET value = excluded.value, invalid = excluded.invalid, completed_at = excluded.completed_at,
-                written_at = excluded.written_at, revision = answers.revision + 1
+            SET value = excluded.value, invalid = excluded.invalid, marks = excluded.marks,
+                completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
             WHERE answers.completed_at IS NULL
     ), {EVENTS_OF_MANY}
     """  # noqa: S608 - put together from constants

@@ -160,7 +160,7 @@ class Calling:
         Raises:
             Held: its lease was lost meanwhile.
         """
-        if lease.times_lost < MOST_LOST:
+        if not _goes_alone(lease):
             async with self._flights.together():
                 yield
             return
@@ -182,7 +182,8 @@ class Calling:
             Held: the experiment is paused.
             CallsSpent: it has used up its limit of calls.
         """
-        has_waited = number > lease.calls_made + 1 or monotonic() - looked_at > LONGEST_UNLOOKED_SECONDS
+        was_long_ago = monotonic() - looked_at > LONGEST_UNLOOKED_SECONDS
+        has_waited = number > lease.calls_made + 1 or was_long_ago or _goes_alone(lease)
         if has_waited and not await self._goes_on(lease):
             raise Held
         is_counted = lease.has_call_limit and lease.provider != MOCK_PROVIDER
@@ -254,6 +255,11 @@ def _seen(look: asyncio.Task[OwnView] | None) -> OwnView | None:
 def _is_awaited(lease: Lease) -> bool:
     """Whether other members wait for the reply."""
     return lease.thread_id is not None or parts_of(lease.stage).state is not None
+
+
+def _goes_alone(lease: Lease) -> bool:
+    """Whether workers have ended with this draft in hand so often that its call may be what ends them."""
+    return lease.times_lost >= MOST_LOST
 
 
 def _account(lease: Lease) -> str:
