@@ -39,7 +39,7 @@ async def tables(api: Api, experiment_id: str) -> dict[str, list[dict[str, str]]
         }
 
 
-async def test_people_of_a_rehearsal_and_seats_of_nobody_are_marked(api: Api) -> None:
+async def test_people_of_a_rehearsal_and_empty_seats_are_marked(api: Api) -> None:
     guide = {"id": "guide", "profile": {"name": "Guide"}}
     cohorts = [{"seats": [{"open": True, "count": 2}], "mediators": ["guide"]}]
     talk = {"id": "talk", "kind": "group_chat", "progress": {"wait_for_all": False}}

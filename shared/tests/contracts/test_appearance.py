@@ -38,3 +38,7 @@ def test_what_is_no_small_image_is_refused_with_what_to_do(address: str) -> None
 def test_an_accent_has_six_digits(accent: str) -> None:
     with pytest.raises(ValidationError):
         Appearance(accent=accent)
+
+
+def test_words_of_null_are_left_out_as_experiments_stored_before_have_them() -> None:
+    assert Appearance.model_validate({"words": {"go_on": "Onwards", "leave": None}}).words == {"go_on": "Onwards"}

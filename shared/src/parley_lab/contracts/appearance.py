@@ -2,9 +2,10 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from parley_lab.contracts.experiment import Document
 
@@ -37,7 +38,14 @@ def _image(address: str) -> str:
 Sentence = Annotated[str, Field(min_length=1, max_length=2000)]
 PluralForm = Literal["zero", "one", "two", "few", "many", "other"]
 """The names that CLDR has for the forms of a language."""
-OwnWords = dict[str, Sentence | dict[PluralForm, Sentence]]
+
+
+def _without_null(words: object) -> object:
+    """The words that have a text: experiments that were stored while names were fixed have null for all others."""
+    return {name: said for name, said in words.items() if said is not None} if isinstance(words, Mapping) else words
+
+
+PageWords = Annotated[dict[str, Sentence | dict[PluralForm, Sentence]], BeforeValidator(_without_null)]
 """Words of the pages by their names; a sentence with a number in it may have a form for each plural."""
 
 
@@ -52,7 +60,7 @@ class Appearance(Document):
     accent: str | None = Field(default=None, pattern="^#[0-9a-fA-F]{6}$")
     """The colour of buttons and marks, such as `#7a1f5c`. It is made darker on light pages, and lighter on dark ones,
     until its contrast is that of WCAG 2.2 AA."""
-    words: OwnWords = Field(default={})
+    words: PageWords = Field(default={})
     """Words that the pages say in the experiment's own way, by the names that `parley words` prints; those left out are
     the lab's. With all of them a page speaks a language that the lab does not have."""
     words_from: str | None = None
