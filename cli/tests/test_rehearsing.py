@@ -309,3 +309,10 @@ async def test_made_up_people_answer_a_check_as_the_file_says_and_meet(tmp_path:
     assert len(ends) >= 6
     assert {*ends} <= {"completed", "left", "released"}
     assert [one.people for one in groups] == [3] * len(groups) != []
+
+
+@pytest.mark.parametrize("correct", ['"12"', "12", '["12", "twelve"]', "[12, 13]"])
+def test_a_made_up_person_types_one_of_the_right_answers(correct: str) -> None:
+    document = TOGETHER.replace('correct: "12"', f"correct: {correct}")
+
+    assert right_answers(load(document, "together.yaml").stages) == {"check": {"three": "12"}}

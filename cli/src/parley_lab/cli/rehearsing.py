@@ -299,7 +299,12 @@ async def rehearse(
 def right_answers(stages: Iterable[StageConfig]) -> dict[str, Json]:
     """The answers that checks of what was read take as right, by stage."""
     return {
-        stage.id: {one["id"]: one["correct"] for one in stage.model_dump(mode="json")["questions"]}
+        stage.id: {one["id"]: _one_right(one["correct"]) for one in stage.model_dump(mode="json")["questions"]}
         for stage in stages
         if stage.kind == "comprehension"
     }
+
+
+def _one_right(correct: str | float | Sequence[str | float]) -> str:
+    """An answer that is right, as a person types or chooses it; the first where the file lists several."""
+    return str(correct if isinstance(correct, str | int | float) else correct[0])
