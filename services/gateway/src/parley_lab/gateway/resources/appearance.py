@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from parley_lab.contracts.appearance import Appearance, OwnWords
+from parley_lab.contracts.appearance import Appearance, PageWords
 from parley_lab.gateway.resources.base import Resource
 from parley_lab.web.accents import accents
 
@@ -26,7 +26,7 @@ class AppearanceResource(Resource):
     logo_text: str = Field(examples=["University of Chur"])
     """What it shows."""
     accent: AccentResource | None
-    words: OwnWords = Field(examples=[{"go_on": "Next"}])
+    words: PageWords = Field(examples=[{"go_on": "Next"}])
     """Own words for those of the pages, by their names; some have a form for each plural."""
 
 
