@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import Conflict, InvalidInput
+from parley_lab.base.looks import is_seen
 from parley_lab.contracts.endpoints import OPEN
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.providers import account_of
@@ -131,7 +132,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
         llm=st.sampled_from(["gpt-4.1-mini", "openai/gpt-4o", "openai/a/b", "claude-x", "anthropic/x", "acme/x"]),
         temperature=st.floats(0, 2),
         persona_type=st.sampled_from(["cooperative", "tit_for_tat", "selfish", "forgiving", "random", "custom"]),
-        name=st.just("") | WORDS,
+        name=st.just("") | WORDS.filter(is_seen),
         emoji=st.sampled_from(["", "🦊"]),
         system_prompt=st.just("") | WORDS,
     )

@@ -162,8 +162,8 @@ class GroupInterviewRow(Row):
     def said(self, reader: Reader, stage_id: str) -> list[str]:
         if reader.name not in ROLES:
             return []
-        asked = [f"Facilitator (to {role}): {role}?\n" for role in ROLES.values()]
-        return [*asked, *(f"\n{role}: {word(name, stage_id)}" for name, role in ROLES.items())]
+        asked = [f"[from Facilitator, to {role}] {role}?\n" for role in ROLES.values()]
+        return [*asked, *(f"\n[from {role}] {word(name, stage_id)}" for name, role in ROLES.items())]
 
     def known(self, reader: Reader, stage_id: str) -> set[str]:
         return {word(name, stage_id) for name in ROLES} if reader.name in ROLES else set()
