@@ -36,7 +36,7 @@ def test_the_demo_of_people_and_agents_is_rehearsed_to_its_data(
     (folder,) = (tmp_path / "out").glob("*/*/")
     with (folder / "participants.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    people = [row for row in rows if row["player"] == "person"]
+    people = [row for row in rows if row["player"] == "rehearsed"]
     assert len([row for row in people if "." not in row["path"]]) == 3
     assert [row["status"] for row in rows if row["player"] == "agent"] == ["completed", "completed"]
     assert {row["status"] for row in people} <= {"completed", "declined", "left", "removed"}
@@ -72,7 +72,7 @@ def test_the_same_made_up_people_go_on_when_a_rehearsal_is_resumed(
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     (folder,) = (tmp_path / "out").glob("*/*/")
     with (folder / "participants.csv").open(newline="", encoding="utf-8") as table:
-        people = [row for row in csv.DictReader(table) if row["player"] == "person"]
+        people = [row for row in csv.DictReader(table) if row["player"] == "rehearsed"]
     assert {row["status"] for row in people} <= {"completed", "left"}
     assert people[0]["status"] == "completed"
 
@@ -257,7 +257,7 @@ def test_made_up_people_make_all_cohorts_that_are_made_on_arrival(
     with (folder / "participants.csv").open(newline="", encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert {row["cohort_path"] for row in rows} == {"c1", "c2", "c3", "c4"}
-    people = [row for row in rows if row["player"] == "person"]
+    people = [row for row in rows if row["player"] == "rehearsed"]
     assert Counter(row["treatment"] for row in people) == {"a": 4, "b": 4}
     assert {row["status"] for row in people} <= {"completed", "left"}
     assert {row["status"] for row in rows if row["player"] == "agent"} == {"completed"}

@@ -14,7 +14,8 @@ from parley_lab.testing.network import free_port
 pytestmark = pytest.mark.postgres
 
 DATA_FILES = {
-    "answers.csv", "data.json", "manifest.json", "messages.csv", "model_calls.csv", "participants.csv", "run.json",
+    "answers.csv", "data.json", "manifest.json", "members.csv", "messages.csv", "model_calls.csv", "participants.csv",
+    "run.json",
 }  # fmt: skip
 
 
