@@ -101,6 +101,8 @@ async def test_what_the_shell_asks_and_the_end_are_accessible(page: Page, browse
     await other.get_by_role("button", name="Yes, leave").click()
     await expect(other.get_by_text("LEFT1")).to_be_visible()
     await is_accessible(other, "after leaving")
+    # The seat of a person who leaves is free again until the next one comes.
+    lab.ask("POST", f"/v1/join/{experiment['join_code']}", {"join_key": "k" * 32})
     await other.context.clear_cookies()
     await other.evaluate("localStorage.clear()")
     await other.goto(f"/join/{experiment['join_code']}")

@@ -80,7 +80,7 @@ async def test_who_came_too_late_is_told_so_after_a_reload_too(page: Page, lab: 
     lab.ask("POST", f"/v1/join/{experiment['join_code']}", {"join_key": "k" * 32})
 
     await page.get_by_role("button", name="Take part").click()
-    await expect(page.get_by_role("alert")).to_contain_text("All places are taken")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("All places are taken")
     await page.reload()
 
     await expect(page.get_by_text("All places are taken")).to_be_visible()
