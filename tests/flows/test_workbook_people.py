@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.formats.workbook import compile_designs, read, read_xlsx
+from parley_lab.kinds.stages.group_interview.transcript import ABOUT_LINES
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import (
@@ -121,17 +122,18 @@ class Repeater(Person):
 
 
 def heard_by_person(view: dict[str, Any]) -> list[str]:
-    """The transcript of a page in the words of a prompt."""
-    whom = [f" (to {line['to']})" if line["to"] else "" for line in view["transcript"]]
-    said = [f"{line['role']}{to}: {line['text']}" for line, to in zip(view["transcript"], whom, strict=True)]
-    return _lines("\n".join(said))
+    """The transcript of a page in the form of a prompt."""
+    whom = [f", to {line['to']}" if line["to"] else "" for line in view["transcript"]]
+    said = [line["text"].replace("\n", "\n    ") for line in view["transcript"]]
+    heard = zip(view["transcript"], whom, said, strict=True)
+    return _lines("\n".join(f"[from {line['role']}{to}] {words}" for line, to, words in heard))
 
 
 def heard_by_agent(prompt: str) -> list[str]:
-    """The transcript in a prompt."""
+    """The transcript in a prompt, without the line that tells how to read it."""
     _, _, stage = prompt.partition("[Stage: interview]\n")
     transcript, _, _ = stage.partition("\n# Your task\n")
-    return _lines(transcript)
+    return _lines(transcript.replace(ABOUT_LINES, ""))
 
 
 def _lines(text: str) -> list[str]:
