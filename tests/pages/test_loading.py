@@ -33,7 +33,7 @@ uvicorn.Server(uvicorn.Config(Starlette(routes=routes()), log_level="error")).ru
 
 
 async def test_a_page_can_be_read_after_three_round_trips(page: Page, lab: RunningLab) -> None:
-    """The document, all that it names, and one answer of the API."""
+    """The document, all that it names, and one answer of the API; what serves translations comes when all is shown."""
     experiment = lab.started({**STUDY, "join": {"title": "Buses"}})
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(lab.url)))
@@ -43,7 +43,9 @@ async def test_a_page_can_be_read_after_three_round_trips(page: Page, lab: Runni
 
     document = await (await page.context.request.get(f"/join/{experiment['join_code']}")).text()
     named = set(re.findall(r'(?:href|src)="(/assets/[^"]+)"', document))
-    assert {one for one in asked if one.startswith("/assets/")} == named
+    loaded = [one for one in asked if one.startswith("/assets/")]
+    assert set(loaded[: len(named)]) == named
+    assert {one.split("/", 3)[3] for one in loaded[len(named) :]} <= {"lab/translated.js", "lab/preact.js"}
     assert [one for one in asked if one.startswith("/v1/")] == [f"/v1/join/{experiment['join_code']}"]
 
 
