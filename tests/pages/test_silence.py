@@ -77,6 +77,23 @@ async def test_a_stream_whose_other_end_has_gone_is_opened_anew(
     await expect(far.locator(".log .said")).to_have_text(["Meanwhile"])
 
 
+async def test_no_one_types_for_ever_when_a_silent_stream_gives_way_to_requests(
+    page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
+) -> None:
+    await meet(far, page, lab)
+    await page.get_by_label("Your message").press_sequentially("Buses")
+    await expect(far.get_by_text("is typing …")).to_be_visible()
+
+    proxy.freeze()
+    async with page.expect_response("**/typing"):
+        await page.get_by_label("Your message").fill("")
+    async with far.expect_request("**/v1/me/stream?wait=false"):
+        await far.clock.fast_forward(LONGEST_SILENCE_MS)
+    await proxy.restore()
+
+    await expect(far.get_by_text("is typing …")).to_have_count(0)
+
+
 async def test_messages_that_hang_go_out_once_and_in_order(
     page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
 ) -> None:

@@ -13,8 +13,8 @@ export function Typists({ stage }) {
     () =>
       stage.listen((type, event) => {
         const stops = (/** @type {string} */ id) => setTyping((all) => all.filter((one) => one !== id));
-        // Who types while the connection is away is not known.
-        if (type === "cut" || type === "connected") setTyping([]);
+        // Who types while the connection is away is not known, and another stream begins with those who type then.
+        if (type === "cut" || type === "live") setTyping([]);
         else if (type === "message.created" && event.data.author) stops(event.data.author.id);
         else if (type === "thread.typing" && event.data.thread_id === threadId) {
           const { member_id: id, is_typing: isTyping } = event.data;

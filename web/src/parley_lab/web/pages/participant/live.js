@@ -199,9 +199,9 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
         },
         onState: (live) => {
           setLive(live);
-          // Each stream begins with those who type then.
-          if (live) typing.current.clear();
-          if (!live) for (const hear of listeners.current) hear("cut", null);
+          // Each stream begins with those who type then; that others have stopped before, nothing tells.
+          typing.current.clear();
+          for (const hear of listeners.current) hear(live ? "live" : "cut", null);
           if (live && wasCut) {
             refresh();
             for (const hear of listeners.current) hear("connected", null);
