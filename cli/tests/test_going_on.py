@@ -240,7 +240,7 @@ def test_data_of_another_version_are_refused_in_a_sentence_and_kept(
 
     refused = [
         parley("runs", "--data-dir", own_dir),
-        parley("run", written(tmp_path, NO_SHOW, "group.yaml"), "--data-dir", own_dir),
+        parley("run", written(tmp_path, NO_SHOW, "group.yaml"), "--data-dir", own_dir, "--port", "0"),
     ]
 
     for one in refused:

@@ -58,6 +58,7 @@ stages:
   - {id: first, kind: info, lines: [One.]}
   - {id: second, kind: info, lines: [Two.], progress: {min_participants: 2}}
 cohorts: [{seats: [{open: true}, {open: true}]}]
+seat_again: []
 """
 
 _MANY_MORE_DRAFTS = text(
