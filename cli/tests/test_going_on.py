@@ -29,6 +29,7 @@ from parley_lab.cli.testing import (
 )
 from parley_lab.store import embedded_postgres, migrate
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
+from parley_lab.testing.network import free_port
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -240,7 +241,7 @@ def test_data_of_another_version_are_refused_in_a_sentence_and_kept(
 
     refused = [
         parley("runs", "--data-dir", own_dir),
-        parley("run", written(tmp_path, NO_SHOW, "group.yaml"), "--data-dir", own_dir, "--port", "0"),
+        parley("run", written(tmp_path, NO_SHOW, "group.yaml"), "--data-dir", own_dir, "--port", str(free_port())),
     ]
 
     for one in refused:

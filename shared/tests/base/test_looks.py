@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley_lab.base.looks import is_seen, looks_of, told_apart
+from parley_lab.base.looks import is_seen, is_told_apart_from, looks_of, told_apart
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,18 @@ def test_names_that_differ_stay_as_they_are(name: str, other: str) -> None:
 def test_the_first_number_that_is_free_is_put_behind_the_name() -> None:
     assert told_apart("Owl", ["owl", "Owl 2", "OWL 3"]) == "Owl 4"
     assert told_apart("Participant 1", ["participant 1"]) == "Participant 1 (2)"
+
+
+def test_a_numbered_name_is_known_by_the_one_it_was_made_of() -> None:
+    assert is_told_apart_from("Accountant 2", "Accountant")
+    assert is_told_apart_from("Player 1 (12)", "Player 1")
+
+
+@pytest.mark.parametrize(
+    "name", ["Accountant", "Accountant 1", "Accountant2", "Accountant 02", "Accountant (2)", "Ana 2", "2", ""]
+)
+def test_a_name_with_anything_else_behind_it_was_not_made_of_it(name: str) -> None:
+    assert not is_told_apart_from(name, "Accountant")
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u3164", "\u2800\u2800", "\ufe0f", "\u0301", "\u00ad \u202e"])

@@ -76,9 +76,9 @@ def is_given_again(rules: Sequence[SeatAgain], standing: Standing, outcome: Outc
 def _has_answered(standing: Standing) -> bool:
     """Whether the person has answered anything but whether they take part."""
     return any(
-        standing.facts.own(one.id, standing.member.id) and not parts_of(one).is_consent
+        standing.facts.own(one.id, standing.member.id)
         for one in standing.design.stages
-        if parts_of(one).questions is not None
+        if (questions := parts_of(one).questions) is not None and not questions.is_consent
     )
 
 

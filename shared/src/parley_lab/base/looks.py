@@ -53,9 +53,18 @@ def looks_of(name: str) -> frozenset[str]:
 def told_apart(name: str, others: Iterable[str]) -> str:
     """The name, with the first number from 2 behind it that tells it from those of all others."""
     taken = {look for other in others for look in looks_of(other)}
-    ending = " ({})" if name[-1:].isdigit() else " {}"
-    numbered = (name + ending.format(number) for number in count(2))
+    numbered = (_numbered(name, number) for number in count(2))
     return next(one for one in chain([name], numbered) if looks_of(one).isdisjoint(taken))
+
+
+def is_told_apart_from(name: str, own: str) -> bool:
+    """Whether the name is this other one with a number behind it, as `told_apart` puts it there."""
+    number = name.removeprefix(own).strip(" ()")
+    return number.isdecimal() and int(number) > 1 and name == _numbered(own, int(number))
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name} ({number})" if name[-1:].isdigit() else f"{name} {number}"
 
 
 def _shown(name: str) -> str:

@@ -178,6 +178,8 @@ class Questions(ABC):
 
     most_unusable_replies: int | None = None
     """An ask is given up after so many unusable replies; None: after all the attempts of the model."""
+    is_consent: ClassVar[bool] = False
+    """Whether they only ask whether one takes part: those who go after that have answered nothing yet."""
 
     @abstractmethod
     def due(self, view: OwnView) -> list[Ask]:
@@ -392,8 +394,6 @@ class Parts:
     names_others: bool = False
     """Whether prompts or pages name other members although nothing is said and no asks are shared; then these are read
     for them."""
-    is_consent: bool = False
-    """Whether it only asks whether one takes part: those who go after that have answered nothing yet."""
     is_each_alone: bool = False
     """Whether what is drawn and asked of a member depends on no other, although the lab draws or settles here: members
     of one cohort may then have the stage in different forms."""

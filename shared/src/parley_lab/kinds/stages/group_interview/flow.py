@@ -9,6 +9,7 @@ from operator import itemgetter
 from random import Random
 from typing import Final
 
+from parley_lab.base.looks import is_told_apart_from
 from parley_lab.kinds import Json, LabView, Member, OwnView, View, as_shown
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from parley_lab.kinds.stages.group_interview.options import Options, drawn_order
@@ -93,11 +94,13 @@ def options_of(task: InterviewTask, role: str) -> Options | None:
 
 
 def role_of(stage: GroupInterviewStage, member: Member, draws: Mapping[str, Json]) -> str | None:
-    """A participant's role is drawn; a mediator's is its name, in the form that prompts show."""
+    """A participant's role is drawn; a mediator's is its name, in the form that prompts show, without its number."""
     if member.kind == "mediator":
         labels = (stage.facilitator, *(role.label for role in stage.special_roles))
         name = member.profile.name
-        return name if name in labels else next((label for label in labels if as_shown(label) == name), None)
+        shown = {**{as_shown(label): label for label in reversed(labels)}, **{label: label for label in labels}}
+        # A mediator who takes over from one of the same name is numbered in the group.
+        return shown.get(name) or next((role for one, role in shown.items() if is_told_apart_from(name, one)), None)
     role = draws.get(_role_key(member))
     return role if isinstance(role, str) else None
 

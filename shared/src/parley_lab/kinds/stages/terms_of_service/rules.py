@@ -92,7 +92,7 @@ class TermsOfService(StageKind[TermsOfServiceStage]):
         return Done(said, effects)
 
     def parts(self, stage: TermsOfServiceStage) -> Parts:
-        return Parts(questions=_Terms(stage), is_consent=True, data=_Accepted(), scripts=_TermsScripts())
+        return Parts(questions=_Terms(stage), data=_Accepted(), scripts=_TermsScripts())
 
     def example(self) -> TermsOfServiceStage:
         return TermsOfServiceStage(
@@ -108,6 +108,8 @@ class TermsOfService(StageKind[TermsOfServiceStage]):
 
 class _Terms(Questions):
     """A person's whole page; agents are asked nothing."""
+
+    is_consent = True
 
     def __init__(self, stage: TermsOfServiceStage) -> None:
         self._stage = stage

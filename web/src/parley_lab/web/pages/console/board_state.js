@@ -177,5 +177,6 @@ function moves(member, type, { data, at }) {
   const status = STATUS_AFTER[type] ?? (OUTCOMES.has(outcome) ? outcome : undefined);
   if (status === undefined) return false;
   Object.assign(member, { status, goneAt: OUTCOMES.has(outcome) ? null : member.goneAt });
-  return true;
+  // The seat of a person who is out may be free again: a row of its own, of which no event tells.
+  return !(OUTCOMES.has(outcome) && member.player === "person");
 }
