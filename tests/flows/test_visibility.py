@@ -276,7 +276,7 @@ def test_what_an_agent_said_is_known_to_those_who_were_there(evidence: Evidence)
 def test_what_an_agent_nearly_said_is_for_the_owner(evidence: Evidence) -> None:
     assert evidence.facts["lost"]
     for words in evidence.facts["lost"]:
-        assert evidence.knowing(words) == {"owner:export"}
+        assert evidence.knowing(words) == {"owner:export", "owner:rest"}
     for number in range(1, 100):
         assert evidence.outsiders(f'wordcanary-mia-{number}"') == set()
     assert "owner:export" in evidence.knowing("wordcanary-mia-")

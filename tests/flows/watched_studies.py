@@ -35,6 +35,7 @@ STUDY: Final[Data] = {
     "name": "A watched study",
     "seed": 0,
     "pace": "live",
+    "look_back": "all",
     "model_mode": "real",
     "personas": [persona(name) for name in AGENTS],
     "stages": [
@@ -65,6 +66,7 @@ OTHER_STUDY: Final[Data] = {
     "name": "Of somebody else",
     "seed": 0,
     "pace": "live",
+    "look_back": "all",
     "stages": [stage for stage in STUDY["stages"] if stage["id"] == "talk"],
     "cohorts": [{"seats": [{"open": True}]}],
 }
@@ -74,6 +76,7 @@ STEPS_STUDY: Final[Data] = {
     "name": "What people answer alone and about each other",
     "seed": 0,
     "pace": "live",
+    "look_back": "all",
     "stages": [
         {
             "id": "check",
@@ -93,6 +96,7 @@ SHOWN_STUDY: Final[Data] = {
     "name": "What is shown of earlier stages",
     "seed": 0,
     "pace": "live",
+    "look_back": "all",
     # Oli passes a check after all have read everything, however long that takes.
     "attention_checks": {"seconds": 600},
     "stages": [

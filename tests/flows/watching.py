@@ -357,6 +357,7 @@ async def watched_lab(servers: ServerSettings, folder: Path, evidence: Evidence)
             environ=environ,
             prompt_builder=PromptBuilder(lab.database),
         )
+        stack.push_async_callback(gateway.state.context.tables.close)
         crawler = await stack.enter_async_context(
             httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway), base_url="http://gateway")
         )

@@ -52,10 +52,12 @@ async def looked_at(api: Api, token: str, thread: str) -> list[tuple[int, bool, 
     [
         ("all", [(200, True, True, ""), (200, True, True, ""), (200, True, True, ""), (200, False, False, "")]),
         ("texts", [(200, True, True, ""), (200, False, False, ""), (200, False, False, ""), REFUSED]),
+        (None, [(200, True, True, ""), (200, False, False, ""), (200, False, False, ""), REFUSED]),
         ("none", [REFUSED] * 4),
     ],
+    ids=["all", "texts", "usual", "none"],
 )  # fmt: skip
-async def test_people_look_back_as_the_experiment_says(api: Api, look_back: str, found: list[Any]) -> None:
+async def test_people_look_back_as_the_experiment_says(api: Api, look_back: str | None, found: list[Any]) -> None:
     token, thread = await through(api, look_back=look_back)
 
     assert await looked_at(api, token, thread) == found

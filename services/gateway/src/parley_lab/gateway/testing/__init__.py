@@ -109,8 +109,9 @@ class Api:
         return await self.client.request(method, path, headers=headers, **request)
 
     async def running(self, **changes: Any) -> str:
-        """The id of a started experiment."""
-        created = await self.experimenter("POST", "/v1/experiments", json={**FILE, **changes})
+        """The id of a started experiment; a part that is None is left out of its file."""
+        file = {name: part for name, part in {**FILE, **changes}.items() if part is not None}
+        created = await self.experimenter("POST", "/v1/experiments", json=file)
         assert created.status_code == 201, created.text
         experiment_id: str = created.json()["id"]
         started = await self.experimenter("POST", f"/v1/experiments/{experiment_id}/start")
