@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from schemathesis import Case, Response
 from schemathesis.core.failures import AcceptedNegativeData, Failure
-from schemathesis.openapi.checks import RejectedPositiveData
+from schemathesis.openapi.checks import IgnoredAuth, RejectedPositiveData
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,43 @@ EXCEPTIONS: Final = (
         says=r"The conversation has no such topic\.",
     ),
     Excepted(
+        "Rows of a table are chosen by its columns; no schema knows which ones a table has.",
+        operations=r"GET /v1/experiments/\{experiment_id\}/tables/\{name\}",
+        says=r"The rows cannot be chosen\.",
+    ),
+    Excepted(
+        "Every act but a message names its members.",
+        operations=r"POST /v1/experiments/\{experiment_id\}/members/\{act\}",
+        says="the ids of members",
+    ),
+    Excepted(
+        "A sign-in comes with a key in the header or with a code in the body, not with both.",
+        operations="POST /v1/sign-ins",
+        says=r"Sign in with a code or with an API key\.",
+    ),
+    Excepted(
         "Text without a visible character, or with characters that Postgres cannot hold, is refused with its place.",
         says="text (that is more than white space|without NUL and without broken characters)",
     ),
 )
 
 
+_CHECK: Final = "/v1/experiments/check"
+"""Says what is wrong with whatever it gets, nothing included."""
+
+
+def _has_ticket(case: Case[Any]) -> bool:
+    """Whether the address of a stream has a ticket, which browsers send in place of the header."""
+    return case.operation.path.endswith("/stream") and "ticket" in (case.query or {})
+
+
 def is_excepted(failure: Failure, case: Case[Any], response: Response) -> bool:
     """Whether an exception speaks of this finding."""
+    if isinstance(failure, AcceptedNegativeData | IgnoredAuth) and _has_ticket(case):
+        return True
     if isinstance(failure, AcceptedNegativeData):
         # A body of YAML is a text to the gateway, as OpenAPI says: schemathesis means an object and sends a text.
-        return case.media_type == "application/yaml"
+        return case.media_type == "application/yaml" or case.operation.path == _CHECK
     if not isinstance(failure, RejectedPositiveData) or response.status_code != 422:
         return False
     operation = f"{case.method.upper()} {case.operation.path}"

@@ -61,7 +61,7 @@ def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
                 operation["responses"].pop("422", None)
                 for parameter in operation.get("parameters", ()):
                     parameter["schema"] = _as_text_can_be(parameter["schema"])
-                for status in _refusals(operation, method, is_versioned=name.startswith("/v1")):
+                for status in _refusals(operation, method, name):
                     operation["responses"][str(status)] = {
                         "description": HTTPStatus(status).phrase,
                         "content": {MEDIA_TYPE: {"schema": problem}},
@@ -77,13 +77,15 @@ def _as_text_can_be(schema: dict[str, Any]) -> dict[str, Any]:
     return {**others[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
 
 
-def _refusals(operation: Mapping[str, Any], method: str, *, is_versioned: bool) -> Iterator[int]:
+def _refusals(operation: Mapping[str, Any], method: str, path: str) -> Iterator[int]:
     """With which statuses the operation may refuse, besides 405 and 500, which any address may."""
+    is_versioned = path.startswith("/v1")
     has_body = "requestBody" in operation
     has_parameters = bool(operation.get("parameters"))
     if operation.get("security"):
         yield from (401, 403)
-    if is_versioned and any(one["in"] == "path" for one in operation.get("parameters", ())):
+    names_one = path.endswith("/current") or any(one["in"] == "path" for one in operation.get("parameters", ()))
+    if is_versioned and names_one:
         yield 404
     if is_versioned and (method != "get" or has_parameters):
         yield 409
