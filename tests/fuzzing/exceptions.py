@@ -73,9 +73,9 @@ EXCEPTIONS: Final = (
         says=r"The rows cannot be chosen\.",
     ),
     Excepted(
-        "Every act but a message names its members.",
+        "What an act on members needs depends on the act: members, a reason, or what is said.",
         operations=r"POST /v1/experiments/\{experiment_id\}/members/\{act\}",
-        says="the ids of members",
+        says="the ids of members|why|what is said",
     ),
     Excepted(
         "A sign-in comes with a key in the header or with a code in the body, not with both.",
