@@ -1,12 +1,16 @@
 """The tables of the data are those that the export writes, a page at a time."""
 
+import asyncio
 import csv
 import io
 import zipfile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from parley_lab.gateway import tables
 from parley_lab.gateway.testing import ANSWER, Api
 from parley_lab.testing.statements import counted
 
@@ -84,3 +88,32 @@ async def test_the_pages_of_an_ended_experiment_cost_one_export(api: Api) -> Non
         await get(api, f"{experiment_id}/tables/messages")
 
     assert len(statements) <= 3
+
+
+async def test_the_pages_are_read_anew_after_the_data_of_people_were_deleted(api: Api) -> None:
+    experiment_id = await ended(api)
+    before = await get(api, f"{experiment_id}/tables/participants")
+
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET profile = jsonb_set(profile, '{name}', '\"Gone\"')"))
+        await session.run(text("UPDATE experiments SET forgotten_at = now()"))
+    after = await get(api, f"{experiment_id}/tables/participants")
+
+    assert "Gone" not in str(before["rows"])
+    assert "Gone" in str(after["rows"])
+
+
+async def test_the_files_of_pages_are_deleted_after_a_while(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "KEPT_SECONDS", 0.0)
+    is_deleted = asyncio.Event()
+
+    class Folder(TemporaryDirectory[str]):
+        def cleanup(self) -> None:
+            super().cleanup()
+            is_deleted.set()
+
+    monkeypatch.setattr(tables, "TemporaryDirectory", Folder)
+    await get(api, f"{await ended(api)}/tables")
+
+    async with asyncio.timeout(10):
+        await is_deleted.wait()

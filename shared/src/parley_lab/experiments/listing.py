@@ -179,7 +179,7 @@ _MARKS: Final = text(
 
 _MARK_OF: Final = text(
     """
-    SELECT e.status IN ('running', 'paused') AS is_going_on, concat_ws(':', e.status, e.version, (
+    SELECT e.status IN ('running', 'paused') AS is_going_on, concat_ws(':', e.status, e.version, e.forgotten_at, (
         SELECT sum(s.last) FROM cohorts c JOIN streams s ON s.cohort_id = c.id WHERE c.experiment_id = e.id)) AS mark
     FROM experiments e WHERE e.id = :id
     """
@@ -187,7 +187,10 @@ _MARK_OF: Final = text(
 
 
 async def mark_of(session: ReadSession, experiment_id: UUID) -> tuple[str, bool]:
-    """A mark of this experiment, which is another one after each event, and whether it goes on; it must be there."""
+    """A mark of this experiment, and whether it goes on; it must be there.
+
+    The mark is another one after each event, and after the data of its people were deleted.
+    """
     row = await session.one(_MARK_OF, {"id": experiment_id})
     return row.mark, row.is_going_on
 

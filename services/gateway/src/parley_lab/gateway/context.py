@@ -96,14 +96,11 @@ class Context:
     posts: Queues = field(default_factory=Queues)
     """By thread: of two messages at once, each made of the thread as it was, only one would be stored."""
 
-    _tables: list[Tables] = field(default_factory=list)
+    tables: Tables = field(init=False)
+    """The tables of data that were read last."""
 
-    @property
-    def tables(self) -> Tables:
-        """The tables of data that were read last."""
-        if not self._tables:
-            self._tables.append(Tables(self.database))
-        return self._tables[0]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", Tables(self.database))
 
     @property
     def is_embedded(self) -> bool:

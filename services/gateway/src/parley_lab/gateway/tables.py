@@ -1,6 +1,6 @@
 """The tables of an experiment's data, as the export writes them, read a page at a time.
 
-The files of an experiment are written once and kept for a while: a page costs no export of its own.
+The files of an experiment are written once and kept for some minutes: a page costs no export of its own.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ ResultT = TypeVar("ResultT")
 _KEPT: Final = 4
 _FRESH: Final = timedelta(seconds=15)
 """So old may the tables of an experiment be that goes on."""
+KEPT_SECONDS: Final = 600.0
+"""After so long the files are deleted: their data may have been deleted in the lab."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,19 @@ class Tables:
             if kept is not None:
                 await asyncio.to_thread(kept.folder.cleanup)
             kept = await self._write(experiment_id, mark, now)
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._drop, experiment_id, kept)
         self._written[experiment_id] = kept
         while len(self._written) > _KEPT:
             await asyncio.to_thread(self._written.pop(next(iter(self._written))).folder.cleanup)
         return Path(kept.folder.name)
+
+    def _drop(self, experiment_id: UUID, written: _Written) -> None:
+        """Delete these files, once no one reads them."""
+        if self._lock.locked():
+            asyncio.get_running_loop().call_later(1.0, self._drop, experiment_id, written)
+        elif self._written.get(experiment_id) is written:
+            del self._written[experiment_id]
+            written.folder.cleanup()
 
     async def _write(self, experiment_id: UUID, mark: str, now: datetime) -> _Written:
         folder = await asyncio.to_thread(TemporaryDirectory, prefix="parley-tables-")
