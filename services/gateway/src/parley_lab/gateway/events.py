@@ -1,6 +1,6 @@
 """Events on their way to streams."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
@@ -12,6 +12,8 @@ from fastapi.sse import format_sse_event
 
 from parley_lab.contracts.audience import told_as
 from parley_lab.gateway.cursors import cohort_cursor_text
+from parley_lab.gateway.resources.lab import AlertResource
+from parley_lab.members.alerts import Alert
 
 _NOT_ON_BOARDS: Final = frozenset(
     (
@@ -23,7 +25,7 @@ _NOT_ON_BOARDS: Final = frozenset(
         "alert.resolved",
     )
 )
-"""Of alerts and pauses a hint tells, once for the whole experiment and not for each group."""
+"""A board gets a hint of alerts and pauses, once for the whole experiment and not for each group."""
 _ON_BOARDS: Final = (
     "stage_id", "from_stage_id", "to_stage_id", "cohort_id", "from_cohort_id", "to_cohort_id", "thread_id", "seq",
     "ask_id", "key", "purpose", "outcome", "status", "due_at", "locked", "joins", "persona", "kind", "player",
@@ -105,6 +107,17 @@ class Frame:
     def _head(self, event_type: str) -> str:
         at = self.event.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
         return f'"type":{_quoted(event_type)},"cohort_id":"{self.cohort_id}","stream_seq":{self.seq},"at":"{at}"'
+
+
+def hint(event_type: str, data: Mapping[str, Any]) -> bytes:
+    """An event of a stream without a cursor, which nothing has stored."""
+    return format_sse_event(data_str=orjson.dumps({"type": event_type, "data": data}).decode(), event=event_type)
+
+
+def alert_hint(alert: Alert, **where: str) -> bytes:
+    """The hint that this alert was raised or resolved; `where`: what its data say besides."""
+    said = AlertResource.model_validate(alert, from_attributes=True).model_dump(mode="json")
+    return hint("alert.resolved" if alert.is_over else "alert.raised", {**where, "alert": said})
 
 
 def _quoted(value: object) -> str:

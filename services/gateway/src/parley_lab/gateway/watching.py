@@ -8,15 +8,12 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
-from fastapi.sse import format_sse_event
-
 from parley_lab.base.errors import Unavailable
 from parley_lab.experiments import board, listing
 from parley_lab.experiments.board import Hints
 from parley_lab.gateway import cursors
 from parley_lab.gateway.context import Context
-from parley_lab.gateway.resources.lab import AlertResource
+from parley_lab.gateway.events import alert_hint, hint
 from parley_lab.members import alerts
 from parley_lab.store.session import ReadSession
 from parley_lab.talk import streams
@@ -101,8 +98,7 @@ class BoardTicks:
         if now.drafts != before.drafts:
             told.append(hint("drafts.changed", {"members": _changed(before.drafts, now.drafts)}))
         for alert in await alerts.some(session, now.alerts ^ before.alerts) if now.alerts != before.alerts else ():
-            said = AlertResource.model_validate(alert, from_attributes=True).model_dump(mode="json")
-            told.append(hint("alert.resolved" if alert.is_over else "alert.raised", {"alert": said}))
+            told.append(alert_hint(alert))
         if asyncio.get_running_loop().time() >= self._counted_at + _PROGRESS_EVERY_SECONDS:
             told += await self._counted(session)
         return b"".join(told)
@@ -118,7 +114,7 @@ class BoardTicks:
 
 
 def progress_of(row: Any) -> dict[str, Any]:
-    """The counts of an experiment of which `listing` tells, as far as they grow."""
+    """The counts of a row of `listing` that only grow."""
     return {
         "messages": int(row.messages),
         "model_calls": row.model_calls,
@@ -129,8 +125,3 @@ def progress_of(row: Any) -> dict[str, Any]:
 
 def _changed(before: Mapping[UUID, str], now: Mapping[UUID, str]) -> dict[str, str | None]:
     return {str(one): now.get(one) for one in before.keys() | now.keys() if before.get(one) != now.get(one)}
-
-
-def hint(event_type: str, data: dict[str, Any]) -> bytes:
-    """A server-sent event without a cursor."""
-    return format_sse_event(data_str=orjson.dumps({"type": event_type, "data": data}).decode(), event=event_type)

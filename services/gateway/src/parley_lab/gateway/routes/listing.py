@@ -6,15 +6,15 @@ from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
-import orjson
 from fastapi import APIRouter, Query
-from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from fastapi.sse import KEEPALIVE_COMMENT
 
 from parley_lab.base.errors import Unavailable
 from parley_lab.experiments import listing
 from parley_lab.experiments.listing import NamedPlace, Seen, Sort, Wanted
 from parley_lab.gateway import cursors
 from parley_lab.gateway.context import ApiKey, Context, ExperimentersStream, InContext
+from parley_lab.gateway.events import alert_hint, hint
 from parley_lab.gateway.live import RETRY_MS
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import (
@@ -24,7 +24,6 @@ from parley_lab.gateway.resources.experiments import (
     ExperimentStatus,
     ExperimentSummary,
 )
-from parley_lab.gateway.resources.lab import AlertResource
 from parley_lab.gateway.routes.own_stream import stream_responses
 from parley_lab.gateway.streaming import EventStream
 from parley_lab.members import alerts
@@ -69,7 +68,7 @@ def _cursor_text(sort: Sort, row: Any) -> str:
 
 
 def item_of(row: Any) -> ExperimentItem:
-    """An experiment of which `listing` tells."""
+    """The experiment of a row of `listing`."""
     return ExperimentItem(
         **ExperimentSummary.model_validate(row, from_attributes=True).model_dump(),
         is_test=row.is_test,
@@ -130,14 +129,8 @@ async def _news_of(context: Context, owner_id: UUID, key_hash: str, before: Seen
 def _told(
     changed: Collection[Any], deleted: Collection[UUID], changed_alerts: Collection[alerts.Alert], of: dict[UUID, UUID]
 ) -> bytes:
-    told = [_event("experiment.changed", item_of(row).model_dump(mode="json")) for row in changed]
-    told += [_event("experiment.deleted", {"id": str(one)}) for one in deleted]
+    told = [hint("experiment.changed", item_of(row).model_dump(mode="json")) for row in changed]
+    told += [hint("experiment.deleted", {"id": str(one)}) for one in deleted]
     for alert in changed_alerts:
-        data = AlertResource.model_validate(alert, from_attributes=True).model_dump(mode="json")
-        event = "alert.resolved" if alert.is_over else "alert.raised"
-        told.append(_event(event, {"experiment_id": str(of[alert.id]), "alert": data}))
+        told.append(alert_hint(alert, experiment_id=str(of[alert.id])))
     return b"".join(told)
-
-
-def _event(event_type: str, data: dict[str, Any]) -> bytes:
-    return format_sse_event(data_str=orjson.dumps({"type": event_type, "data": data}).decode(), event=event_type)

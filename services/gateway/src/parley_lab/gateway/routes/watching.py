@@ -160,7 +160,7 @@ async def _events_until_now(context: Context, followed: Followed, show: Show) ->
 async def _events_of(
     context: Context, experiment_id: UUID, key_hash: str, followed: Followed, show: Show, ticks: BoardTicks | None
 ) -> AsyncGenerator[bytes, None]:
-    """Until the key ends; groups that are made later are told of, too."""
+    """Until the key ends; with the events of groups that are made later."""
     later: dict[UUID, int] = {}
     yield f"retry: {RETRY_MS}\n".encode() + followed.mark() + b"\n"
 
