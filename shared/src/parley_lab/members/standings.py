@@ -31,11 +31,13 @@ from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
 from parley_lab.views.builder import Facts, People, draws_for, member_of
 
+FREE_AGAIN: Final = "(o.status = 'expected' AND o.path LIKE '%.%')"
+"""Whether a row `o` of members is a seat that is free again (`Attendee.is_free_again`), as part of a statement."""
 # Of a row `s` of cohort_stages: no participant who is waited for is on it or on the way to it any more.
 STAGE_IS_OVER: Final = f"""
     NOT EXISTS (SELECT FROM members o WHERE o.cohort_id = s.cohort_id AND o.kind = 'participant'
         AND o.status IN {in_sql(COUNTED)} AND o.position < array_position(o.stage_ids, s.stage_id)
-        AND NOT (o.status = 'expected' AND o.path LIKE '%.%'))
+        AND NOT {FREE_AGAIN})
 """
 _STANDINGS = f"""
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
@@ -89,7 +91,7 @@ _STANDINGS = f"""
                 count(*) FILTER (WHERE o.status IN {in_sql(ARRIVED)}
                     AND array_position(o.stage_ids, m.stage_ids[m.position + 1]) <= o.position + 1),
                 count(*) FILTER (WHERE o.status IN {in_sql(COUNTED)}
-                    AND NOT (o.status = 'expected' AND o.path LIKE '%.%')))
+                    AND NOT {FREE_AGAIN}))
             FROM members o WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant') END AS arrived
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
 """  # noqa: S608 - put together from constants

@@ -12,9 +12,8 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import record_of
 from parley_lab.kinds.stages import parts_of
-from parley_lab.members.standing import Standing
 from parley_lab.members.standings import hash_token, lock_standing, unknown_token
-from parley_lab.people.attention import Whose, arm_schedule
+from parley_lab.people.attention import arm_schedule, whose
 from parley_lab.store.session import Session
 from parley_lab.talk.conversation import advance_thread
 
@@ -92,7 +91,7 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
     record_of(
         session, standing, "member.returned", {"player": "person"}, now, cause="request", actor="lab", audience=[]
     )
-    await arm_schedule(session, _whose(standing), now)
+    await arm_schedule(session, whose(standing), now)
     if thread_id is not None:
         await advance_thread(session, thread_id, now, cause="request")
     return True
@@ -118,7 +117,3 @@ _HOLDER: Final = text(
     UNION ALL SELECT member_id FROM sittings WHERE token_hash = :token_hash
     """
 )
-
-
-def _whose(standing: Standing) -> Whose:
-    return Whose(standing.experiment_id, standing.cohort_id, standing.member.id, standing.member.path)

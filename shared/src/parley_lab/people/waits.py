@@ -13,6 +13,7 @@ from parley_lab.contracts.lives import ARRIVED, COUNTED, in_sql
 from parley_lab.kinds import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
+from parley_lab.members.standings import FREE_AGAIN
 from parley_lab.people.rooms import row_of
 from parley_lab.store.session import ReadSession
 from parley_lab.store.statements import Row
@@ -59,7 +60,7 @@ _OTHERS: Final = text(
         o.status IN {in_sql(ARRIVED)} AND array_position(o.stage_ids, :stage_id) <= o.position + 1 AS has_arrived
     FROM members o
     WHERE o.cohort_id = :cohort_id AND o.kind = 'participant' AND o.status IN {in_sql(COUNTED)}
-        AND :stage_id = ANY(o.stage_ids) AND NOT (o.status = 'expected' AND o.path LIKE '%.%')
+        AND :stage_id = ANY(o.stage_ids) AND NOT {FREE_AGAIN}
     ORDER BY length(o.path), o.path COLLATE "C"
     """  # noqa: S608 - put together from constants
 )
