@@ -1,13 +1,11 @@
 """Every kind of stage, every way of leaving it, at four moments, by a person, an agent and a mediator.
 
-The others go on, status and code are right, what was answered is in the data, and no request ends in 500. A drawn part
-is for every run; all are marked `long`.
+The others go on, status and code are right, what was answered is in the data, and no request ends in 500. Two drawn
+cases of each kind are for every run; the others are marked `long`.
 """
 
-import asyncio
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -18,15 +16,10 @@ from parley_lab.base.schema_filler import fill
 from parley_lab.contracts.lives import OUTCOMES
 from parley_lab.kinds.stages import kinds, parts_of
 from parley_lab.people import presence
-from parley_lab.store import databases
-from parley_lab.store.databases import connect
 from parley_lab.testing.services import Server
-from tests.flows.drain import DrainLab
-from tests.flows.previewing import an_api
+from tests.flows.one_lab import Json, Place, one_lab
 
 pytestmark = pytest.mark.postgres
-
-Json = Any
 
 STAGE: Final = "here"
 LONG_SECONDS: Final = 50_000
@@ -77,42 +70,10 @@ def _params() -> Iterator[Any]:
             yield pytest.param(one, id=f"{one.kind}-{one.who}-{one.way}-{one.moment}", marks=marks)
 
 
-@dataclass
-class Place:
-    """One lab for the whole module."""
-
-    url: str
-    runner: asyncio.Runner = field(default_factory=asyncio.Runner)
-    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-
-    async def open(self) -> None:
-        self.database = connect(self.url)
-        self.stack.push_async_callback(self.database.close)
-        self.lab = DrainLab(self.database)
-        self.client = await self.stack.enter_async_context(an_api(self.database, self.lab))
-
-    async def try_to(self, method: str, path: str, *, token: str | None = None, **request: Json) -> Any:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        answer = await self.client.request(method, path, headers=headers, **request)
-        assert answer.status_code < 500, (path, answer.text)
-        await self.lab.drain()
-        return answer
-
-    async def ask(self, method: str, path: str, *, token: str | None = None, **request: Json) -> Json:
-        answer = await self.try_to(method, path, token=token, **request)
-        assert answer.status_code < 300, (path, answer.text)
-        return answer.json() if answer.content else None
-
-
 @pytest.fixture(scope="module")
 def place(postgres_server: Server, template_database: str) -> Iterator[Place]:
-    name = f"parley_leaving_{uuid4().hex[:16]}"
-    found = Place(databases.copy_database(postgres_server.url, template_database, name))
-    found.runner.run(found.open())
-    yield found
-    found.runner.run(found.stack.aclose())
-    found.runner.close()
-    databases.drop_database(postgres_server.url, name)
+    with one_lab(postgres_server, template_database) as found:
+        yield found
 
 
 def document(kind: str) -> Json:

@@ -8,13 +8,12 @@ import yaml
 
 from parley_lab.contracts.lives import OUTCOMES
 from parley_lab.kinds.stages import kinds, parts_of
-from tests.flows.test_ways_out import ANSWERS, LONG_SECONDS, QUIET, STAGE, Place, document, end_all, place
+from tests.flows.one_lab import Json, Place
+from tests.flows.test_ways_out import ANSWERS, LONG_SECONDS, QUIET, STAGE, document, end_all, place
 
 __all__ = ["place"]
 
 pytestmark = pytest.mark.postgres
-
-Json = Any
 
 WITH_THREADS: Final = [name for name, kind in sorted(kinds().items()) if parts_of(kind.example()).has_thread]
 INTERVIEW: Final = """

@@ -1,11 +1,8 @@
 """Every kind of stage, and every way of leaving it: each ends in a named state, and no member is stuck."""
 
-import asyncio
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from typing import Any, Final
-from uuid import UUID, uuid4
+from typing import Final
+from uuid import UUID
 
 import pytest
 
@@ -14,15 +11,10 @@ from parley_lab.kinds import plays_together
 from parley_lab.kinds.stages import kinds, parts_of
 from parley_lab.people import presence
 from parley_lab.settle.watch import find_stuck
-from parley_lab.store import databases
-from parley_lab.store.databases import connect
 from parley_lab.testing.services import Server
-from tests.flows.drain import DrainLab
-from tests.flows.previewing import an_api
+from tests.flows.one_lab import Json, Place, one_lab
 
 pytestmark = pytest.mark.postgres
-
-Json = Any
 
 LONG_SECONDS: Final = 50_000
 STAGE: Final = "here"
@@ -47,37 +39,10 @@ DONE: Final[dict[str, set[str]]] = {
 KINDS: Final = sorted(kinds())
 
 
-@dataclass
-class Place:
-    """One lab for the whole module."""
-
-    url: str
-    runner: asyncio.Runner = field(default_factory=asyncio.Runner)
-    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-
-    async def open(self) -> None:
-        self.database = connect(self.url)
-        self.stack.push_async_callback(self.database.close)
-        self.lab = DrainLab(self.database)
-        self.client = await self.stack.enter_async_context(an_api(self.database, self.lab))
-
-    async def ask(self, method: str, path: str, *, token: str | None = None, **request: Json) -> Json:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        answer = await self.client.request(method, path, headers=headers, **request)
-        assert answer.status_code < 300, answer.text
-        await self.lab.drain()
-        return answer.json()
-
-
 @pytest.fixture(scope="module")
 def place(postgres_server: Server, template_database: str) -> Iterator[Place]:
-    name = f"parley_ways_{uuid4().hex[:16]}"
-    found = Place(databases.copy_database(postgres_server.url, template_database, name))
-    found.runner.run(found.open())
-    yield found
-    found.runner.run(found.stack.aclose())
-    found.runner.close()
-    databases.drop_database(postgres_server.url, name)
+    with one_lab(postgres_server, template_database) as found:
+        yield found
 
 
 def document(kind: str) -> Json:

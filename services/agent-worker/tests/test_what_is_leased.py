@@ -10,16 +10,9 @@ from sqlalchemy import text
 from parley_lab.drafts import drafts
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
+from tests.flows.test_adversity import SURVEY
 from tests.flows.test_statements import only_steps
 
-SURVEY = """
-parley: 1
-name: A survey
-seed: 0
-personas: [{id: ada}]
-stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
-cohorts: [{seats: [{persona: ada}]}]
-"""
 CHAT = """
 parley: 1
 name: A chat

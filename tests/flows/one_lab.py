@@ -1,0 +1,59 @@
+"""One lab for all tests of a module: a database, the lab in one loop, and a client of its API."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from parley_lab.store import databases
+from parley_lab.store.databases import connect
+from parley_lab.testing.services import Server
+from tests.flows.drain import DrainLab
+from tests.flows.previewing import an_api
+
+Json = Any
+
+
+@dataclass
+class Place:
+    """The lab; coroutines run on its `runner`."""
+
+    url: str
+    runner: asyncio.Runner = field(default_factory=asyncio.Runner)
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def open(self) -> None:
+        self.database = connect(self.url)
+        self.stack.push_async_callback(self.database.close)
+        self.lab = DrainLab(self.database)
+        self.client = await self.stack.enter_async_context(an_api(self.database, self.lab))
+
+    async def try_to(self, method: str, path: str, *, token: str | None = None, **request: Json) -> Any:
+        """The answer, which is no error of the server."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        answer = await self.client.request(method, path, headers=headers, **request)
+        assert answer.status_code < 500, (path, answer.text)
+        await self.lab.drain()
+        return answer
+
+    async def ask(self, method: str, path: str, *, token: str | None = None, **request: Json) -> Json:
+        """The content of the answer, which is no refusal."""
+        answer = await self.try_to(method, path, token=token, **request)
+        assert answer.status_code < 300, (path, answer.text)
+        return answer.json() if answer.content else None
+
+
+@contextmanager
+def one_lab(server: Server, template: str) -> Iterator[Place]:
+    """A lab on a database of its own, which is dropped afterwards."""
+    name = f"parley_lab_{uuid4().hex[:16]}"
+    place = Place(databases.copy_database(server.url, template, name))
+    place.runner.run(place.open())
+    try:
+        yield place
+    finally:
+        place.runner.run(place.stack.aclose())
+        place.runner.close()
+        databases.drop_database(server.url, name)
