@@ -1,4 +1,4 @@
-"""What a lab that serves tells of its experiments, and the commands about one run of it and its people."""
+"""A lab prints what happens in its experiments; commands watch a run, give its link and write to its people."""
 
 import json
 import signal

@@ -30,8 +30,11 @@ _LOOK_SECONDS: Final = 2.0
 
 
 async def show_all(database: Database, clock: Clock, screen: Screen, *, but: Collection[UUID], where: str) -> None:
-    """Show what happens in each experiment from now on, until this is cancelled. `but`: experiments that are shown
-    already. `where`: the option that names the lab's folder, for the command that is told at an end."""
+    """Show what happens in each experiment from now on, until this is cancelled.
+
+    `but`: experiments that are shown already. `where`: the option that names the lab's folder, for the command that is
+    printed at the end of an experiment.
+    """
     since = clock.now()
     shown: dict[UUID, asyncio.Task[None]] = {}
     async with asyncio.TaskGroup() as group:
@@ -57,7 +60,7 @@ async def _moved(database: Database, since: datetime) -> Sequence[Row]:
         async with database.read() as session:
             return await moved_since(session, since)
     except Unavailable:
-        # Who follows a run says so.
+        # The follower of each run prints that the database is away.
         return ()
 
 
