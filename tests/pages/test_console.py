@@ -301,3 +301,27 @@ async def test_the_qr_code_of_a_link_is_that_of_the_standard(desk: BrowserContex
 
     drawn = "\n".join("".join("#" if is_dark else "." for is_dark in row) for row in rows)
     assert sha256(drawn.encode()).hexdigest() == QR_OF_62_BYTES
+
+
+NEWS_WITHOUT_END: Final = """
+    async (module) => {
+        const { BoardState } = await import(module);
+        const board = new BoardState("one");
+        let reads = 0;
+        board.read = async () => { reads += 1; return null; };
+        for (let turn = 0; turn < 75; turn += 1) {
+            board.apply("cohort.created", { data: {} });
+            await new Promise((wake) => setTimeout(wake, 20));
+        }
+        return reads;
+    }
+"""
+
+
+async def test_a_board_is_read_again_also_while_news_come_without_a_pause(desk: BrowserContext) -> None:
+    page = await desk.new_page()
+    await page.goto("/console")
+
+    reads = await page.evaluate(NEWS_WITHOUT_END, f"{assets().root}/console/board_state.js")
+
+    assert 0 < reads < 10

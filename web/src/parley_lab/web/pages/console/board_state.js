@@ -1,4 +1,4 @@
-/** What the board knows: a record for each member and group, read once and changed by what the stream tells. */
+/** The data of the board: a record for each member and group, read once and changed by the events of the stream. */
 import { signal } from "../vendor/preact.js";
 import { listen } from "./live.js";
 import { readBoard } from "./reading_board.js";
@@ -8,8 +8,10 @@ import { readBoard } from "./reading_board.js";
 
 /** The board is drawn at most so often, whatever happens. */
 const DRAWN_MS = 100;
-/** What events do not tell is read again, once for many. */
+/** The board is read again for what no event says, once for many. */
 const READ_AGAIN_MS = 400;
+/** Until the next try to read a board that could not be read. */
+const BEGIN_AGAIN_MS = 2000;
 const SECONDS_KEPT = 60;
 
 /** @type {Record<string, string>} What a member's status is after an event, where the event says all of it. */
@@ -52,7 +54,7 @@ export class BoardState {
     const begin = async () => {
       const cursor = await this.read();
       if (isOver) return;
-      if (cursor === null) this.timers.read = setTimeout(begin, 2000);
+      if (cursor === null) this.later(begin, BEGIN_AGAIN_MS);
       else stop = listen(`/experiments/${this.id}/stream?of=board`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
     };
     void begin();
@@ -137,9 +139,18 @@ export class BoardState {
     return member !== undefined && group !== undefined && moves(member, type, { data, at });
   }
 
+  /** Read the board again, once for all that comes until then. */
   readSoon() {
-    clearTimeout(this.timers.read);
-    this.timers.read = setTimeout(() => void this.read(), READ_AGAIN_MS);
+    this.later(() => this.read(), READ_AGAIN_MS);
+  }
+
+  /** Do this after a time, unless something is to be read before. @param {() => Promise<unknown>} read @param {number} ms */
+  later(read, ms) {
+    if (this.timers.read) return;
+    this.timers.read = setTimeout(() => {
+      this.timers.read = 0;
+      void read();
+    }, ms);
   }
 
   draw() {
@@ -177,6 +188,6 @@ function moves(member, type, { data, at }) {
   const status = STATUS_AFTER[type] ?? (OUTCOMES.has(outcome) ? outcome : undefined);
   if (status === undefined) return false;
   Object.assign(member, { status, goneAt: OUTCOMES.has(outcome) ? null : member.goneAt });
-  // The seat of a person who is out may be free again: a row of its own, of which no event tells.
+  // The seat of a person who is out may be free again: no event has its new row.
   return !(OUTCOMES.has(outcome) && member.player === "person");
 }
