@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
 from parley_lab.contracts.experiment import Document, PersonaId, Slug
+from parley_lab.contracts.weights import ArmWeights, cycle_counts
 
 Method = Literal["complete", "blocked", "simple"]
 
@@ -21,14 +22,15 @@ class Allocation(Document):
     """Over cohorts, or over the agents of all seats: `complete`: each arm as often as its weight, to one cycle of
     weights; `blocked`: so in every block, in the order of the file; `simple`: each for itself. Of people who join
     `complete` is `blocked`, because their number is not known."""
-    weights: dict[Slug, Annotated[int, Field(ge=1, le=1000)]] = Field(default_factory=dict)
-    """How often each treatment comes; left out: 1."""
+    weights: ArmWeights = Field(default_factory=dict)
+    """How often each treatment comes, as whole numbers or as shares such as 0.25 and 0.75; left out: 1."""
     block_cycles: int = Field(default=1, ge=1, le=100)
     """How many cycles of weights a block has: two arms of weight 1 and 2 cycles make blocks of four."""
 
     def cycle(self, arms: Sequence[str]) -> list[str]:
         """These arms, each as often as its weight."""
-        return [arm for arm in arms for _ in range(self.weights.get(arm, 1))]
+        counts = cycle_counts([self.weights.get(arm, 1) for arm in arms])
+        return [arm for arm, count in zip(arms, counts, strict=True) for _ in range(count)]
 
 
 class FactorLevel(Document):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, StringConstraints
 
 from parley_lab.contracts.experiment import Document, PersonaId, Slug
+from parley_lab.contracts.weights import ValueWeights, cycle_counts
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 
@@ -58,8 +59,8 @@ class Balanced(_Assigned):
 
     kind: Literal["balanced"] = "balanced"
     values: tuple[JsonValue, ...] = Field(min_length=1, max_length=1000)
-    weights: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = ()
-    """How often each value comes, one weight a value; left out: all alike."""
+    weights: ValueWeights = ()
+    """How often each value comes, one weight a value, as whole numbers or as shares; left out: all alike."""
     order: Literal["round_robin", "random"] = "round_robin"
     """`round_robin`: in the order of arrival, each value as often as its weight in every cycle. `random`: drawn for
     each participant, as likely as its weight."""
@@ -69,8 +70,8 @@ class Balanced(_Assigned):
     @property
     def cycle(self) -> tuple[JsonValue, ...]:
         """The values in their order, each as often as its weight."""
-        weights = self.weights or (1,) * len(self.values)
-        return tuple(value for value, weight in zip(self.values, weights, strict=True) for _ in range(weight))
+        counts = cycle_counts(self.weights or (1,) * len(self.values))
+        return tuple(value for value, count in zip(self.values, counts, strict=True) for _ in range(count))
 
 
 class ByPersona(_Assigned):
