@@ -341,3 +341,42 @@ def test_an_encoding_that_is_not_known_is_told() -> None:
         read(personas_from={"file": "people.csv", "encoding": "martian"})
 
     assert "'martian'" in refused.value.problems[0].found
+
+
+OF_OTREE = """participant.id_in_session,participant.code,participant.label,survey.1.player.age,survey.1.player.why_trams
+1,k3x9ab2q,P_01,41,"They are {fast}"
+2,zz81mm0a,P_02,,
+"""
+OF_DELIBERATE_LAB = """Private ID,Public ID,Name,Current status,"[survey] How old are you? - response"
+0f9c2f7e-6f1d-4b57-9f0e-2f3d5a1b7c9d,bear-green-123,Bear,SUCCESS,41
+"""
+
+
+def test_what_otree_exports_is_named_by_its_headers() -> None:
+    experiment = read(
+        OF_OTREE,
+        personas_from={
+            "file": "all_apps_wide.csv",
+            "columns": {"id": "participant.code", "age": "survey.1.player.age"},
+            "numbers": ["age"],
+            "each": {"text": "{{age}}. {{survey.1.player.why_trams}}"},
+        },
+    )
+
+    first, second = experiment.personas
+    assert (first.id, first.attributes["age"], first.text) == ("k3x9ab2q", 41, "41. They are {fast}")
+    assert (second.id, second.attributes["age"]) == ("zz81mm0a", None)
+
+
+def test_what_deliberate_lab_exports_is_named_by_its_headers() -> None:
+    experiment = read(
+        OF_DELIBERATE_LAB,
+        personas_from={
+            "file": "ParticipantData.csv",
+            "columns": {"id": "Public ID", "name": "Name", "age": "[survey] How old are you? - response"},
+            "each": {"text": "You are {{age}} years old."},
+        },
+    )
+
+    assert experiment.personas[0].profile.name == "Bear"
+    assert experiment.personas[0].text == "You are 41 years old."

@@ -96,7 +96,7 @@ def test_a_complete_draw_has_every_arm_as_often_as_its_weight_to_one_cycle(
     experiment = file(cohorts=[{"count": max(cohorts, 1), "seats": [{"open": True}]}], allocation=allocation)
     had = Counter(arms_of(experiment, seed))
 
-    cycle = Allocation(weights=weights).cycle([one.id for one in experiment.treatments])
+    cycle = Allocation(weights={**weights}).cycle([one.id for one in experiment.treatments])
     whole = max(cohorts, 1) // len(cycle)
     assert all(whole * cycle.count(arm) <= had[arm] <= (whole + 1) * cycle.count(arm) for arm in cycle)
 
