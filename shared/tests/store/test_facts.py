@@ -1,53 +1,12 @@
-"""What is pending is written in the same way by every statement that writes it, and what its events are numbered."""
+"""Two statements store a page alike, and a reader knows which events a statement has counted."""
 
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import TextClause
 
 from parley_lab.answers import answering, going_on
-from parley_lab.drafts import calls, drafts
-from parley_lab.store.facts import FLUSH, Counted, position_after
-from parley_lab.talk import stored_changes as changes
-from parley_lab.talk.typing_hints import TYPING_CHANNEL
-
-
-def from_given(statement: TextClause) -> str:
-    return statement.text[statement.text.index("given AS (") :].rstrip()
-
-
-def test_statements_that_write_what_is_pending_with_a_change_end_alike() -> None:
-    end = from_given(FLUSH)
-
-    assert from_given(changes._CHANGE) == end
-    assert from_given(answering._ANSWER_SHARED_ASK) == end
-
-
-def test_answers_are_stored_alike_with_what_is_pending_and_without() -> None:
-    begin, _, _ = answering._ANSWER_SHARED_ASK.text.partition("), written AS (")
-    alone, _, _ = answering._ANSWER_BY_REPLIES.text.partition(")\n    SELECT (SELECT array_agg(id) FROM answered)")
-
-    assert begin == alone
-
-
-def test_a_call_is_recorded_alike_with_what_became_of_it_and_without() -> None:
-    alone = calls.INSERT_CALL.split()
-    columns, _, _ = calls.INSERT_CALL.partition("VALUES")
-    saved, answered = drafts._SAVE_REPLY.text.split(), answering._ANSWER_BY_REPLIES.text.split()
-
-    begun = saved.index("INSERT")
-    assert saved[begun : begun + len(alone)] == alone
-    begun = answered.index("INSERT")
-    assert answered[begun : begun + len(columns.split())] == columns.split()
-
-
-def test_a_reply_looks_twice_whether_its_thread_awaits_it_and_tells_the_channel_that_is_heard() -> None:
-    told, awaits = drafts._SAVE_REPLY.text, "(t.turn_state -> 'late' ? d.trigger_key"
-    looks = [" ".join(part.partition("t.last_spoken_trigger))")[0].split()) for part in told.split(awaits)[1:]]
-
-    assert looks == [looks[0]] * 2
-    assert f"pg_notify('{TYPING_CHANNEL}'" in told
+from parley_lab.store.facts import Counted, position_after
 
 
 def test_a_page_is_stored_alike_with_a_quiet_move_and_without() -> None:

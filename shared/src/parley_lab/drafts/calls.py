@@ -11,16 +11,19 @@ from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
 # Statements that store a call together with what became of it have the same lines (a test compares).
-INSERT_CALL: Final = """
-    INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
-        model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-        prompt_pieces, settings, prompt, parsed, details, read_as)
+CALL_COLUMNS: Final = """
+    id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
+    model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+    prompt_pieces, settings, prompt, parsed, details, read_as
+"""
+INSERT_CALL: Final = f"""
+    INSERT INTO model_calls ({CALL_COLUMNS})
     VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
         :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
         CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb),
         CAST(:details AS jsonb), CAST(:read_as AS jsonb))
     ON CONFLICT DO NOTHING
-"""
+"""  # noqa: S608 - put together from constants
 """The row of one call, whose fields are the parameters."""
 
 _KEEP_PIECES: Final = text(

@@ -6,7 +6,7 @@ Nothing is paid without a lease, and a lease is one conditional update: of two d
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
@@ -22,7 +22,7 @@ from parley_lab.store.facts import Event
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row, as_json
 from parley_lab.talk.stored_changes import LOST_CLAIM, note_claim
-from parley_lab.talk.typing_hints import LASTS_MS
+from parley_lab.talk.typing_hints import LASTS_MS, TYPING_CHANNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,36 +295,31 @@ async def note_alone(session: Session, lease: Lease, *, is_alone: bool) -> bool:
 _SAVE_CALL = text(INSERT_CALL)
 
 # Looks at the thread without its lock, so the result may be out of date; publishing looks again, and the claim decides.
+_IS_AWAITED: Final = """
+    t.turn_state -> 'late' ? d.trigger_key
+    OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
+        t.last_spoken_trigger)
+"""
+"""Whether the thread `t` still takes a reply by the draft `d`."""
 _SAVE_REPLY = text(
-    """
+    f"""
     WITH call AS (
-        INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
-            model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed, details, read_as)
-        VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
-            :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
-            CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb),
-            CAST(:details AS jsonb), CAST(:read_as AS jsonb))
-        ON CONFLICT DO NOTHING
+        {INSERT_CALL}
     )
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
         ready_to_end = :ready_to_end, due_at = :due_at, finish_ms = :finish_ms
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
     RETURNING (
-        SELECT t.ended_at IS NULL AND (t.turn_state -> 'late' ? d.trigger_key
-            OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
-                t.last_spoken_trigger))
+        SELECT t.ended_at IS NULL AND ({_IS_AWAITED})
         FROM threads t WHERE t.id = d.thread_id
     ) AS is_current, (
-        SELECT pg_notify('parley_typing', json_build_object('cohort_id', t.cohort_id, 'thread_id', t.id,
+        SELECT pg_notify('{TYPING_CHANNEL}', json_build_object('cohort_id', t.cohort_id, 'thread_id', t.id,
             'stage_id', t.stage_id, 'scope', t.scope, 'member_id', d.member_id,
             'for_ms', CAST(:typing_ms AS int))::text)
         FROM threads t WHERE t.id = d.thread_id AND CAST(:typing_ms AS int) > 0 AND NOT t.held AND t.ended_at IS NULL
-            AND (t.turn_state -> 'late' ? d.trigger_key
-                OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
-                    t.last_spoken_trigger))
+            AND ({_IS_AWAITED})
     ) AS told
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 

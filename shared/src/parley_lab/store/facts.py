@@ -87,15 +87,11 @@ LOCK_COUNTERS: Final = text(
     "SELECT cohort_id FROM streams WHERE cohort_id = ANY(:cohort_ids) ORDER BY cohort_id FOR NO KEY UPDATE"
 )
 
-# A statement that writes a change together with the pending events ends with the same lines, from `given` on: `passed`
-# has one row when the change was made, and it comes after all locks of the change (a test compares).
-# The events are of one cohort, which is named once more: Postgres guesses that the JSON has a hundred rows, and would
-# read the counters of all cohorts to join them.
-FLUSH: Final = text(
-    """
-    WITH passed AS (
-        SELECT 1
-    ), given AS (
+# The counters of events are locked last: `passed` comes after all locks of the change. The events are of one cohort,
+# which is named once more: Postgres guesses that the JSON has a hundred rows, and would read the counters of all
+# cohorts to join them.
+FLUSH_WITH: Final = """
+    given AS (
         SELECT e.* FROM passed, jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
             rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
             subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
@@ -136,8 +132,12 @@ FLUSH: Final = text(
         (SELECT count(*) FROM told) AS told,
         (SELECT jsonb_agg(jsonb_build_array(cohort_id, before, last)) FROM counted) AS counted,
         EXISTS (SELECT FROM passed) AS passed
-    """
-)
+"""
+"""The last part of a statement that writes a change together with the pending events (`Session.flush_with`).
+
+The statement has `passed` before it: one row when the change was made.
+"""
+FLUSH: Final = text(f"WITH passed AS (SELECT 1), {FLUSH_WITH}")
 FLUSH_MANY: Final = text(FLUSH.text.replace(" AND s.cohort_id = :counter_id", ""))
 """The same for events of several cohorts."""
 

@@ -235,7 +235,7 @@ class Session(ReadSession):
         return self._committed
 
     async def flush_with(self, statement: TextClause, params: Params) -> Row:
-        """Write the pending events together with a change, by a statement that ends as FLUSH does; returns its row.
+        """Write the pending events together with a change, by a statement that ends with FLUSH_WITH; returns its row.
 
         They are of one cohort. When the statement's condition is not met, they are dropped with the change.
         """
@@ -282,7 +282,7 @@ class Session(ReadSession):
         return list(dict.fromkeys((*(event.cohort_id for event in self._events), *settled)))
 
     def _keep(self, row: Row) -> None:
-        """Keep the rows that a statement ending as FLUSH does has written."""
+        """Keep the rows that a statement ending with FLUSH_WITH has written."""
         if row.passed:
             self._committed += [
                 (row_id, Hint(queue, hint_type, subject_id, correlated, urgent))

@@ -16,7 +16,7 @@ from parley_lab.base.logs import correlation
 from parley_lab.base.metrics import CLAIMS
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
 from parley_lab.contracts.turn_state import turn_row
-from parley_lab.store.facts import NOTHING_PENDING, Event
+from parley_lab.store.facts import FLUSH_WITH, NOTHING_PENDING, Event
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 from parley_lab.talk import (
@@ -38,12 +38,12 @@ log = structlog.get_logger(__name__)
 LOST_CLAIM: Final = "lost_claim"
 """The state of a draft whose trigger another one has claimed."""
 
-# Messages, thread, drafts and timers in one statement, and what is pending (see FLUSH). Everything but the closing of
+# Messages, thread, drafts and timers in one statement, and what is pending. Everything but the closing of
 # the claiming draft hangs on `passed`. The thread is locked by this transaction. Or it was read as it was when its row
 # was `seen`; then nothing passes if another transaction has changed it or holds it: after waiting, what was read around
 # it could be of long ago.
 _CHANGE = text(
-    """
+    f"""
     WITH claim AS (
         INSERT INTO trigger_log (thread_id, trigger_key, member_id, draft_id, message_id, claimed_at)
         SELECT :thread_id, :claim_key, :claim_member_id, :claim_draft_id, :claim_message_id, :now
@@ -103,48 +103,8 @@ _CHANGE = text(
     ), stopped AS (
         UPDATE timers SET state = 'cancelled'
         FROM passed WHERE :ended AND timers.thread_id = :thread_id AND timers.state IN ('armed', 'held')
-    ), given AS (
-        SELECT e.* FROM passed, jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
-            rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
-            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
-            settled bigint)
-    ), counted AS (
-        UPDATE streams s
-        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END,
-            settled = greatest(s.settled, g.settled)
-        FROM (
-            SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
-            FROM given GROUP BY cohort_id ORDER BY cohort_id
-        ) g
-        WHERE s.cohort_id = g.cohort_id AND s.cohort_id = :counter_id
-        RETURNING s.cohort_id, s.last - g.n AS before, s.last
-    ), recorded AS (
-        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
-            public, audience, at)
-        SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
-            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
-        FROM given g JOIN counted c USING (cohort_id)
-        WHERE g.rank IS NOT NULL
-        ORDER BY g.cohort_id, g.rank
-        RETURNING 1
-    ), announced AS (
-        INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
-        SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
-        FROM passed, jsonb_to_recordset(CAST(:hints AS jsonb))
-            AS h(queue text, type text, subject_id text, correlation text, urgent bool)
-        RETURNING id, queue, type, subject_id, correlation, urgent
-    ), told AS (
-        SELECT pg_notify('parley_facts', f.id) FROM passed, unnest(CAST(:facts AS text[])) AS f(id)
-    )
-    SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
-            THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
-        END AS problem,
-        (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
-            AS announced,
-        (SELECT count(*) FROM told) AS told,
-        (SELECT jsonb_agg(jsonb_build_array(cohort_id, before, last)) FROM counted) AS counted,
-        EXISTS (SELECT FROM passed) AS passed
-    """
+    ), {FLUSH_WITH}
+    """  # noqa: S608 - put together from constants
 )
 
 
