@@ -49,6 +49,14 @@ def test_a_lab_tells_what_happens_in_experiments_that_others_start(
     short = made["id"].replace("-", "")[:8]
     link = parley("link", short, "--data-dir", own_dir)
     assert link.stdout.strip().startswith(f"{url}/join/")
+    ids = own_dir / "ids.txt"
+    ids.write_text("ada\n\n ben \n", encoding="utf-8")
+    set_list = parley("guests", short, str(ids), "--data-dir", own_dir)
+    guests = parley("guests", short, "--data-dir", own_dir)
+    everybody = parley("guests", short, "--everybody", "--data-dir", own_dir)
+    assert "2 people may join 'Two talk'" in set_list.stdout
+    assert guests.stdout.splitlines() == ["ada\t-", "ben\t-", "0 of 2 have joined."]
+    assert "Everybody who has the link" in everybody.stdout
     sent = parley("message", short, "c1/m1", "We begin soon.", "--data-dir", own_dir)
     assert sent.returncode == 0, sent.stderr
     assert [one["text"] for one in ask(url, ana["token"], "GET", "/v1/me")["notices"]] == ["We begin soon."]

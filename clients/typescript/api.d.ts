@@ -73,6 +73,9 @@ export type GoOnRequest = { topic: string };
 export type GridRow = { id: string; text: string };
 export type Group = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "group"; title?: string; items: (TextItem | ProfileInfo | PersonaContext | Character | StageContext | Task | Group)[]; shuffle?: (Shuffle | null) };
 export type GroupChatPage = { id: string; title: string; description: string; info: string; time_limit_seconds: (number | null); minimum_seconds: (number | null); replies_and_reactions: boolean; people: Person[]; is_open: boolean; has_ended: boolean; kind?: "group_chat"; turn_taking: string; whose_turn: (string | null); topics: Topic[]; topic: (string | null); is_done_with_topic: boolean; is_ready: boolean };
+export type GuestList = { guests: GuestResource[]; came: number };
+export type GuestResource = { external_id: string; member_id: (string | null); path: (string | null); status: (string | null); joined_at: (string | null) };
+export type GuestsRequest = { guests: string[] };
 export type Happened = { cohort_id: string; stream_seq: number; at: string; type: ("cohort.started" | "cohort.ended" | "experiment.paused" | "experiment.resumed"); data: Nothing };
 export type Health = { status?: "ok" };
 export type HelpRequest = { text: string };
@@ -297,6 +300,8 @@ export interface Operations {
   "PUT /v1/experiments/{experiment_id}/file": { path: { experiment_id: string }; query?: { keep_problems?: boolean }; body: { [name: string]: unknown }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/file": { path: { experiment_id: string }; answer: { [name: string]: unknown } };
   "POST /v1/experiments/{experiment_id}/fork": { path: { experiment_id: string }; body?: (ForkRequest | null); answer: ExperimentResource };
+  "GET /v1/experiments/{experiment_id}/guests": { path: { experiment_id: string }; answer: GuestList };
+  "PUT /v1/experiments/{experiment_id}/guests": { path: { experiment_id: string }; body: GuestsRequest; answer: GuestList };
   "POST /v1/experiments/{experiment_id}/join": { path: { experiment_id: string }; body?: (JoinRequest | null); answer: Joined };
   "PUT /v1/experiments/{experiment_id}/max-calls": { path: { experiment_id: string }; body: CallLimitRequest; answer: CallLimitResource };
   "GET /v1/experiments/{experiment_id}/measures": { path: { experiment_id: string }; answer: ExperimentMeasures };

@@ -103,3 +103,26 @@ def message(
     from parley_lab.cli import lifecycle
 
     typer.echo(lifecycle.message(data_dir, run, seat, words))
+
+
+def guests(
+    run: RunId,
+    ids: Annotated[
+        Path | None,
+        typer.Argument(metavar="[IDS]", help="A text file with an external id on each line; left out: print the list."),
+    ] = None,
+    everybody: Annotated[bool, typer.Option("--everybody", help="Take the list away: everybody may join.")] = False,
+    data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
+) -> None:
+    """Let certain people join a run and no others, or show who of them came."""
+    from parley_lab.cli import lifecycle
+
+    if everybody and ids is not None:
+        raise typer.BadParameter("Give a file or --everybody, not both.")
+    if everybody:
+        typer.echo(lifecycle.set_guests(data_dir, run, []))
+    elif ids is None:
+        typer.echo(lifecycle.guests(data_dir, run))
+    else:
+        typer.echo(lifecycle.set_guests(data_dir, run, lifecycle.read_ids(ids)))

@@ -5,14 +5,14 @@ Each works on a running lab, through its database, and on the directory of a lab
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 from uuid import UUID
 
 from parley_lab.answers import advancing
-from parley_lab.base.errors import Conflict
+from parley_lab.base.errors import Conflict, InvalidInput, Problem
 from parley_lab.base.event_loop import new_event_loop
 from parley_lab.cli import run_folder
 from parley_lab.cli.environment import read_servers
@@ -27,6 +27,7 @@ from parley_lab.experiments.experiments import find
 from parley_lab.experiments.runs import known_runs, run_of, seat_of
 from parley_lab.members import standings
 from parley_lab.people import notices
+from parley_lab.people.guests import guests_of, replace_guests
 from parley_lab.store.key_lists import note_command
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
 from parley_lab.store.statements import Row
@@ -171,6 +172,56 @@ def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
         return f"{path} of {found.name!r} is removed. Members who waited for it go on."
 
     return _with_run(data_dir, run, work, command="remove", about=path)
+
+
+def read_ids(path: Path) -> list[str]:
+    """The external ids in a text file, one on each line that is not blank.
+
+    Raises:
+        InvalidInput: the file cannot be read, or has none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        expected = "a text file in UTF-8 with an external id on each line"
+        raise InvalidInput(f"The ids in {path} cannot be read.", [Problem(str(path), str(error), expected)]) from error
+    ids = [line.strip() for line in lines if line.strip()]
+    if not ids:
+        problem = Problem(str(path), "no id", "an external id on each line, or --everybody instead of the file")
+        raise InvalidInput(f"{path} has no guests.", [problem])
+    return ids
+
+
+def set_guests(data_dir: Path, run: str, external_ids: Sequence[str]) -> str:
+    """Let these people join a run and no others; none: let everybody.
+
+    Raises:
+        InvalidInput: one of them is no id.
+        Conflict: the run has ended.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        await _decided(lab, lambda session: replace_guests(session, found.id, external_ids, lab.clock.now()))
+        if not external_ids:
+            return f"Everybody who has the link may join {found.name!r}."
+        listed = await _decided(lab, lambda session: guests_of(session, found.id))
+        return f"{len(listed)} people may join {found.name!r}, and no others."
+
+    return _with_run(data_dir, run, work, command="guests")
+
+
+def guests(data_dir: Path, run: str) -> str:
+    """The guest list of a run, a line for each, with who came."""
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        listed = await _decided(lab, lambda session: guests_of(session, found.id))
+        if not listed:
+            return f"{found.name!r} has no guest list: everybody who has the link may join."
+        came = sum(one.path is not None for one in listed)
+        lines = [f"{one.external_id}\t{'-' if one.path is None else f'{one.path} {one.status}'}" for one in listed]
+        return "\n".join([*lines, f"{came} of {len(listed)} have joined."])
+
+    return _with_run(data_dir, run, work)
 
 
 def link(data_dir: Path, run: str, url: str | None) -> str:

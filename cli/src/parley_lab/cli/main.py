@@ -30,7 +30,7 @@ from parley_lab.cli.cli_options import (
     SilentOption,
     StepsOption,
 )
-from parley_lab.cli.cli_runs import discard, end, export, link, list_runs, message, remove, resume, stop, watch
+from parley_lab.cli.cli_runs import discard, end, export, guests, link, list_runs, message, remove, resume, stop, watch
 from parley_lab.cli.run_folder import DEFAULT_OUT
 
 DISTRIBUTION: Final = "parley-lab"
@@ -203,7 +203,7 @@ def _with_options_of_run() -> inspect.Signature:
 demo.__signature__ = _with_options_of_run()  # type: ignore[attr-defined]
 app.command()(demo)
 app.command("runs")(list_runs)
-for command in (stop, resume, end, discard, export, remove, watch, link, message):
+for command in (stop, resume, end, discard, export, remove, watch, link, message, guests):
     app.command()(command)
 
 

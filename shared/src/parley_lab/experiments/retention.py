@@ -31,6 +31,7 @@ _PEOPLE: Final = text(
     ORDER BY id FOR NO KEY UPDATE
     """
 )
+_GUESTS: Final = text("DELETE FROM guests WHERE experiment_id = :experiment_id")
 _COHORTS: Final = "SELECT id FROM cohorts WHERE experiment_id = :experiment_id"
 # Others quote them: agents and mediators in conversations, prompts, replies, and what a stage has come to so far.
 _QUOTED: Final = (
@@ -91,6 +92,7 @@ async def forget_people(session: Session, experiment_id: UUID, now: datetime) ->
     whose = {"experiment_id": experiment_id}
     if not await session.run(_CLAIM, {**whose, "now": now}):
         return False
+    await session.run(_GUESTS, whose)
     people = await session.all(_PEOPLE, whose)
     for row in people:
         await forget(session, row.id, row.path, row.profile.get("name") or "")

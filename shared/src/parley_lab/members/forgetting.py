@@ -29,6 +29,12 @@ _PROFILE: Final = text(
     WHERE id = :member_id
     """
 )
+_GUEST: Final = text(
+    """
+    DELETE FROM guests g USING members m
+    WHERE m.id = :member_id AND g.experiment_id = m.experiment_id AND g.external_id = m.external_id
+    """
+)
 _ANSWERS: Final = text("DELETE FROM answers WHERE member_id = :member_id")
 _PARTIAL: Final = text("DELETE FROM partial_answers WHERE member_id = :member_id")
 _PROCESSES: Final = text("DELETE FROM answer_processes WHERE member_id = :member_id")
@@ -142,6 +148,7 @@ async def forget(session: Session, member_id: UUID, path: str, name: str) -> Non
     whose = {"member_id": member_id}
     profile = forgotten_profile(path)
     known = await session.one(_KNOWN_BY, whose)
+    await session.run(_GUEST, whose)
     await session.run(_PROFILE, {**whose, "profile": as_json(profile), **_known_again_by(known)})
     await session.run(_ANSWERS, whose)
     await session.run(_PARTIAL, whose)

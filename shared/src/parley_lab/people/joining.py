@@ -23,6 +23,7 @@ from parley_lab.members.standings import hash_token
 from parley_lab.people.assigning import arrive
 from parley_lab.people.attention import Whose, arm_schedule
 from parley_lab.people.giving_back import give_back
+from parley_lab.people.guests import person_of, require_guest
 from parley_lab.people.link_values import filled_in, require_filled_in
 from parley_lab.people.opening import may_be_opened, open_next
 from parley_lab.people.own_arms import give_own_arm, keep_draws, lock_draws
@@ -124,7 +125,8 @@ async def join(
     Raises:
         NotFound: there is no such experiment.
         InvalidInput: its file names no such parameter, or the external id is a placeholder.
-        Conflict: it is not running, it is paused, no seat is open, or the old token is missing.
+        Conflict: it is not running, it is paused, no seat is open, the old token is missing, or the person is not on
+            the guest list.
     """
     row = await session.first(_EXPERIMENT, {"experiment_id": experiment_id})
     if row is None:
@@ -135,6 +137,8 @@ async def join(
     token = token_urlsafe(32)
     if external_id is not None:
         require_filled_in(external_id)
+        external_id = await person_of(session, experiment_id, external_id)
+    if external_id is not None:
         await one_after_another(session, experiment_id, external_id)
         place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
         if place is not None:
@@ -151,6 +155,7 @@ async def join(
         if place is not None:
             return place.id, token
     _require_running(row.status)
+    await require_guest(session, experiment_id, external_id)
     chosen = {} if profile is None else profile.model_dump(exclude_defaults=True)
     joiner = {
         "experiment_id": experiment_id,

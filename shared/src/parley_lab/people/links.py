@@ -16,6 +16,7 @@ from parley_lab.members.completions import place_taken
 from parley_lab.members.forgetting import keyed
 from parley_lab.members.standings import hash_token
 from parley_lab.people.giving_back import give_back
+from parley_lab.people.guests import person_of
 from parley_lab.people.joining import join, one_after_another, record_return, require_named
 from parley_lab.people.link_values import filled_in, is_placeholder
 from parley_lab.people.rooms import PLACES
@@ -151,13 +152,16 @@ async def join_by(
     Raises:
         NotFound: the code leads nowhere.
         InvalidInput: the file names no such parameter, or the external id of who has no place is a placeholder.
-        Conflict: the experiment is not running, it is paused, no seat is open, or an agent has taken the place over.
+        Conflict: the experiment is not running, it is paused, no seat is open, an agent has taken the place over, or
+            the person is not on the guest list.
     """
     link = await find(session, code)
     require_named(parameters, link.parameters)
     key_hash = hashlib.sha256(f"{link.experiment_id}:{join_key}".encode()).hexdigest()
     await session.one(_ONE_AT_A_TIME, {"key_hash": key_hash})
-    own_id = None if external_id is None or is_placeholder(external_id) else external_id
+    own_id = None
+    if external_id is not None and not is_placeholder(external_id):
+        own_id = await person_of(session, link.experiment_id, external_id)
     if own_id is not None:
         await one_after_another(session, link.experiment_id, own_id)
     values = filled_in(parameters)

@@ -41,6 +41,7 @@ from parley_lab.store.tables.studies import experiment_files as experiment_files
 from parley_lab.store.tables.studies import experiment_sources as experiment_sources
 from parley_lab.store.tables.studies import experiments as experiments
 from parley_lab.store.tables.studies import files as files
+from parley_lab.store.tables.studies import guests as guests
 from parley_lab.store.tables.studies import joining as joining
 from parley_lab.store.tables.studies import matches as matches
 from parley_lab.store.tables.studies import members as members

@@ -214,6 +214,18 @@ matches = Table(
     UniqueConstraint("room_id", "number"),
 )
 
+# Who may join, where not everybody may. `compared`: the id without spaces and characters that no one sees.
+guests = Table(
+    "guests",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), nullable=False),
+    Column("compared", Text, nullable=False),
+    number("place"),
+    Column("external_id", Text, nullable=False),
+    at("added_at", nullable=False),
+    PrimaryKeyConstraint("experiment_id", "compared"),
+)
+
 arrivals = Table(
     "arrivals",
     metadata,

@@ -1,0 +1,113 @@
+"""The guest list of an experiment: who may join, and who of them came."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parley_lab.experiments.retention import forget_people
+from parley_lab.gateway.testing import Api
+from parley_lab.people.guests import compared, without_margins
+
+pytestmark = pytest.mark.postgres
+
+FILE: Final[dict[str, Any]] = {
+    "pace": "live",
+    "stages": [
+        {"id": "terms", "kind": "terms_of_service", "lines": ["Yes?"], "delete_when_declined": True},
+        {"id": "end", "kind": "info", "lines": ["Hello"]},
+    ],
+    "cohorts": [{"seats": [{"open": True, "count": 4}]}],
+}
+
+
+async def put(api: Api, experiment_id: str, *guests: str) -> Any:
+    return await api.experimenter("PUT", f"/v1/experiments/{experiment_id}/guests", json={"guests": guests})
+
+
+async def listed(api: Api, experiment_id: str) -> dict[str, str | None]:
+    """The state of each guest."""
+    answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/guests")
+    return {one["external_id"]: one["status"] for one in answer.json()["guests"]}
+
+
+async def come(api: Api, experiment_id: str, key: str, external_id: str | None) -> Any:
+    found = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()
+    body = {"join_key": key, "external_id": external_id}
+    return await api.client.post(f"/v1/join/{found['join_code']}", json=body)
+
+
+async def test_only_guests_join_and_the_list_says_who_came(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    stored = await put(api, experiment_id, "ada", "ben", " ada\u200b")
+
+    came = await come(api, experiment_id, "browser-1", "ada")
+    other = await come(api, experiment_id, "browser-2", "eve")
+    without = await come(api, experiment_id, "browser-3", None)
+    by_staff = await api.take_seat(experiment_id, external_id="eve")
+
+    assert [one["external_id"] for one in stored.json()["guests"]] == ["ada", "ben"]
+    assert came.status_code == 201
+    refused = [(one.status_code, one.json()["reason"]) for one in (other, without, by_staff)]
+    assert refused == [(409, "not_invited")] * 3
+    assert await listed(api, experiment_id) == {"ada": "in_progress", "ben": None}
+
+
+async def test_one_id_is_one_person_whatever_surrounds_it(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await put(api, experiment_id, "anna berg")
+
+    ways = ("anna berg", "\u00a0anna berg ", "annaberg", "anna\u200bberg\ufeff")
+    places = [await come(api, experiment_id, f"browser-{number}", way) for number, way in enumerate(ways)]
+    await put(api, experiment_id)
+    free = [await come(api, experiment_id, f"another-{n}", way) for n, way in enumerate(("eve", " eve\u200b\t"))]
+
+    assert len({one.json()["member_id"] for one in places}) == 1
+    assert len({one.json()["member_id"] for one in free}) == 1
+
+
+async def test_a_person_who_has_joined_keeps_the_place_without_being_on_the_list(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    first = await come(api, experiment_id, "browser-1", "ada")
+    await put(api, experiment_id, "ben")
+
+    again = await come(api, experiment_id, "browser-2", "ada")
+
+    assert again.json()["member_id"] == first.json()["member_id"]
+
+
+async def test_what_is_no_id_is_refused_with_its_place(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+
+    refused = await put(api, experiment_id, "ada", " \u200b", "{{%PROLIFIC_PID%}}")
+
+    assert [one["where"] for one in refused.json()["problems"]] == ["guests[1]", "guests[2]"]
+    assert await listed(api, experiment_id) == {}
+
+
+async def test_the_list_goes_with_the_data_of_people(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await put(api, experiment_id, "ada", "ben")
+    ada = (await come(api, experiment_id, "browser-1", "ada")).json()
+    await api.advance(ada["token"], "terms", {"accepted": False})
+    declined = await listed(api, experiment_id)
+    again = await come(api, experiment_id, "browser-2", "ada")
+
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    late = await put(api, experiment_id, "eve")
+    async with api.database.transaction() as session:
+        (member,) = [again.json()["me"]["experiment_id"]]
+        await forget_people(session, member, api.clock.now())
+
+    assert declined == {"ben": None}
+    assert again.json()["member_id"] == ada["member_id"]
+    assert (late.status_code, late.json()["reason"]) == (409, "not_running")
+    assert await listed(api, experiment_id) == {}
+
+
+@given(st.text(), st.text(alphabet=" \t\u00a0\u200b\u200f\ufeff\u2060"), st.text(alphabet="\u200b \r\n"))
+def test_what_surrounds_an_id_makes_no_difference(own: str, before: str, after: str) -> None:
+    assert compared(before + own + after) == compared(own)
+    assert without_margins(before + own + after) == without_margins(own)
+    assert compared(without_margins(own)) == compared(own)
