@@ -39,12 +39,14 @@ TRAMS: list[Callable[[int], object]] = [
     *(lambda n: n, lambda n: str(n), lambda n: float(n), lambda n: f"**{n}**", lambda n: f"Answer: {n}", lambda n: [n]),
     *(lambda n: f"{n}/10", lambda n: f"${n}", lambda n: f"{n} trams", lambda n: f"\\boxed{{{n}}}", lambda n: f"({n})"),
     lambda n: "".join(chr(0x660 + int(digit)) for digit in str(n)),
+    *(lambda n: {"value": n, "reason": "SECRET"}, lambda n: f"{n} (quite a few)"),
 ]
 VOTES: list[Callable[[str], object]] = [
     *(lambda one: one, lambda one: WORDS[one], lambda one: f"{one} ({WORDS[one]})", lambda one: [one], str.upper),
-    lambda one: f"**{WORDS[one]}**",
+    *(lambda one: f"**{WORDS[one]}**", lambda one: f"{one})", lambda one: {"id": one, "text": WORDS[one]}),
 ]
 SURE: list[Callable[[bool], object]] = [lambda is_so: is_so, int, str, lambda is_so: "yes" if is_so else "no"]
+SURE += [lambda is_so: "Yes, I am." if is_so else "No, never."]
 WHY: list[Callable[[str], object]] = [
     *(lambda said: said, lambda said: f"<think>SECRET</think>{said}", lambda said: f"SECRET</think>{said}"),
 ]

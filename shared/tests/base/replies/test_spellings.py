@@ -126,32 +126,94 @@ def test_a_unit_that_the_question_names_may_come_with_the_number(written: str, a
     assert spellings.number(written, about="How many horses do you see?") is None
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["7 (strongly agree)", "**7** (Strongly agree).", "7 - strongly agree", "7 \u2014 agree", "7\ufe0f\u20e3"],
+)
+def test_words_that_explain_a_number_come_off(written: str) -> None:
+    assert spellings.number(written, highest=7) == 7
+
+
+@pytest.mark.parametrize(
+    "written", ["7 (or 6)", "7 (not sure)", "7 - or more", "7 - 6", "7 (\u00bd)", "7 ()", "a (seven)"]
+)
+def test_words_that_doubt_a_number_leave_none(written: str) -> None:
+    assert spellings.number(written, highest=7) is None
+
+
 @pytest.mark.parametrize("written", ["8 thousand", "about 8", "8 or more", "8 less", "minus 8", "8k", "8 more"])
 def test_words_that_make_it_another_number_are_no_unit(written: str) -> None:
     assert spellings.number(written, about=f"Is it {written}? thousand about or more less minus k tokens") is None
 
 
 @pytest.mark.parametrize(
-    "written", [True, 1, 1.0, "yes", "Yes.", "**TRUE**", "y", "1", "Ja", ["yes"], "Answer: yes"], ids=repr
+    "written",
+    [
+        *(True, 1, 1.0, "yes", "Yes.", "**TRUE**", "y", "1", "Ja", ["yes"], "Answer: yes", "Yes, I am.", "\u2705"),
+        *({"value": True}, {"answer": "yes", "reason": "No bus comes."}),
+    ],
+    ids=repr,
 )
 def test_yes_is_known(written: object) -> None:
     assert spellings.truth(written) is True
 
 
-@pytest.mark.parametrize("written", [False, 0, "no", "No!", "`false`", "n", "0", "Nein", ["no"]], ids=repr)
+@pytest.mark.parametrize(
+    "written", [False, 0, "no", "No!", "`false`", "n", "0", "Nein", ["no"], "No \u2014 never", "\u274c"], ids=repr
+)
 def test_no_is_known(written: object) -> None:
     assert spellings.truth(written) is False
 
 
 @pytest.mark.parametrize(
-    "written", [2, None, "maybe", "yes and no", "", [], ["yes", "no"], {}, "not yes", "no?", "10"], ids=repr
+    "written",
+    [
+        *(
+            2,
+            None,
+            "maybe",
+            "yes and no",
+            "",
+            [],
+            ["yes", "no"],
+            {},
+            "not yes",
+            "no?",
+            "10",
+            "Yes, but no",
+            "Yes, or not",
+        ),
+        *({"value": True, "answer": False}, {"value": 1, "score": True}, {"reason": "yes"}),
+    ],
+    ids=repr,
 )
 def test_neither_yes_nor_no_is_nothing(written: object) -> None:
     assert spellings.truth(written) is None
 
 
 @pytest.mark.parametrize(
-    "written", ["y (Maybe)", "y, n", "y or n", ["y", "n"], "not y", "z", "", 1, None, {}, "I say y"], ids=repr
+    "written",
+    [
+        "y)",
+        "Option y",
+        "Option: y",
+        {"id": "y", "text": "Yes, I do"},
+        {"choice": "Yes, I do", "reason": "no"},
+        {"y": True, "n": False},
+    ],
+    ids=repr,
+)
+def test_an_option_is_known_in_a_list_or_an_object_of_its_own(written: object) -> None:
+    assert spellings.option(written, OPTIONS) == "y"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("y (Maybe)", "y, n", "y or n", ["y", "n"], "not y", "z", "", 1, None, {}, "I say y", "Yes, of course"),
+        *({"id": "y", "text": "Maybe"}, {"y": True, "n": True}, {"reason": "y"}, "Option y or n"),
+    ],
+    ids=repr,
 )
 def test_what_names_no_option_or_two_is_none(written: object) -> None:
     assert spellings.option(written, OPTIONS) is None
@@ -191,6 +253,8 @@ def test_yes_no_and_numbers_name_options_that_say_so(
         ([], []),
         ("y; z", None),
         (["z"], None),
+        ({"y": True, "n": False, "m": True}, ["y", "m"]),
+        ({"y": True, "z": True}, None),
         ("", None),
         (None, None),
     ],

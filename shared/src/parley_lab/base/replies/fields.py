@@ -121,6 +121,8 @@ def in_letters(name: str) -> str:
 
 
 def _storable(value: object, info: ValidationInfo) -> object:
+    if is_reading(info) and isinstance(value, dict):
+        value = spellings.alone(value)
     if not isinstance(value, str):
         return value
     if not is_storable_text(value):
@@ -172,7 +174,7 @@ def _numeral(bounds: Any, about: str) -> BeforeValidator:
     def read_number(value: object, info: ValidationInfo) -> object:
         if not is_reading(info):
             return value
-        written = value[0] if isinstance(value, list) and len(value) == 1 else value
+        written = spellings.alone(value)
         if not isinstance(written, str):
             return written
         found = spellings.number(written, about=about, highest=highest)

@@ -14,6 +14,11 @@ from typing import Final
 _YES: Final = frozenset({"yes", "y", "true", "1", "ja", "oui", "sí", "si", "sì", "sim", "да", "是", "はい", "예"})
 _NO: Final = frozenset({"no", "n", "false", "0", "nein", "nee", "non", "não", "нет", "否", "いいえ", "아니요"})
 
+_CHECKED: Final = frozenset("\u2713\u2714\u2705\u2611")
+_CROSSED: Final = frozenset("\u2717\u2718\u274c\u2610")
+_WITH_REMARK: Final = re.compile(r"([^\W\d_]+)\s*[,;.!:\u2014\u3002\uff0c-]\s*(\S.*)", re.DOTALL)
+"""A word and what follows it: "Yes, I am"."""
+
 _QUOTES: Final = (
     "'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
 )
@@ -31,7 +36,7 @@ _AROUND: Final = re.compile(r"\A(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1\Z", re.D
 _HEADING: Final = re.compile(r"\A#{1,6}[ \t]+")
 _LABEL: Final = re.compile(
     r"\A(?:[*_#>\s]*)(?:(?:my|the|our|your|final|last|overall|so|therefore)[,\s]+){0,3}"
-    r"(?:answer|response|reply|choice|decision|rating|score|number|value|result|estimate|guess|vote|"
+    r"(?:answer|response|reply|choice|option|decision|rating|score|number|value|result|estimate|guess|vote|"
     r"antwort|réponse|respuesta|risposta|resposta|odpowied\u017a|antwoord|svar|ответ|答案|回答|答え|답)"
     r"\s*(?:\*\*|__|\*|_)?\s*[:=\uff1a]\s*(?:\*\*|__|\*|_)?\s*",
     re.IGNORECASE,
@@ -42,6 +47,19 @@ _OUT_OF: Final = re.compile(r"(?P<number>.+?)\s*(?:/|\bout of\b|\bvon\b|\bsur\b)
 _WITH_UNIT: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<before>[^\W\d_]+\$?|[$€£¥₹%])?\s*(?P<number>[0-9][0-9.,]*)\s*(?P<after>[^\W\d_]+\.?|[$€£¥₹%])?\Z"
 )
+_IN_PLACE: Final = re.compile(
+    r"\A(?:option|choice|answer|letter)\s+(.+)\Z|\A(\w{1,3})[):]\Z", re.IGNORECASE | re.DOTALL
+)
+"""How a list names an option: "Option y", "y)"."""
+_SAID_AGAIN: Final = re.compile(
+    r"(?P<number>[^\s(]+)\s*(?:\((?P<inside>[^()]*)\)|\s[-\u2013\u2014]\s*(?P<after>\D+))\Z"
+)
+"""A number and what it stands for: "7 (strongly agree)", "7 - strongly agree"."""
+_VALUE_NAMES: Final = frozenset(
+    {"value", "answer", "response", "reply", "id", "option", "choice", "selected", "selection", "number", "rating"}
+    | {"score", "text", "label", "message", "content"}
+)
+"""Names under which models put the answer to one question beside remarks."""
 _LONGEST: Final = 400
 _NO_UNIT: Final = (
     *("or", "and", "to", "of", "than", "more", "less", "fewer", "over", "under", "about", "not", "no", "half"),
@@ -65,6 +83,7 @@ _USUAL_WIDTH: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | 
     0x3000: " ",
     0xFE0E: None,
     0xFE0F: None,
+    0x20E3: None,
 }
 _BETWEEN: Final = " \t\n.:;,=()[]-\u2013\u2014"
 
@@ -110,16 +129,45 @@ def _is_one_pair(text: str) -> bool:
     return False
 
 
+def alone(value: object) -> object:
+    """The one value in a list or in an object with remarks, such as `{"value": 8, "reason": "..."}`; else `value`."""
+    if isinstance(value, list) and len(value) == 1:
+        return value[0]
+    if not isinstance(value, Mapping):
+        return value
+    said = [part for part in _said_in(value) if not isinstance(part, Mapping | list)]
+    return said[0] if said and all(type(part) is type(said[0]) and part == said[0] for part in said) else value
+
+
+def _said_in(value: Mapping[str, object]) -> list[object]:
+    return [part for name, part in value.items() if name.casefold() in _VALUE_NAMES]
+
+
 def truth(value: object) -> bool | None:
-    """Whether this says yes or no."""
+    """Whether this says yes or no, also with a remark: "Yes, I am"."""
+    value = alone(value)
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
         return bool(value) if value in (0, 1) else None
-    if isinstance(value, list):
-        return truth(value[0]) if len(value) == 1 else None
-    word = bare(value).rstrip("!").casefold() if isinstance(value, str) else ""
-    return True if word in _YES else False if word in _NO else None
+    if not isinstance(value, str):
+        return None
+    text = bare(value).rstrip("!").casefold()
+    said = _yes_or_no(text)
+    remark = _WITH_REMARK.fullmatch(text) if said is None else None
+    return said if remark is None or _speaks_against(remark[2]) else _yes_or_no(remark[1])
+
+
+def _yes_or_no(word: str) -> bool | None:
+    if word in _YES or word in _CHECKED:
+        return True
+    return False if word in _NO or word in _CROSSED else None
+
+
+def _speaks_against(remark: str) -> bool:
+    """Whether a remark has a yes or a no of its own, or takes back what it follows."""
+    words = re.findall(r"\w+", remark)
+    return any(_yes_or_no(word) is not None or word in ("but", "not", "or", "maybe", "unless") for word in words)
 
 
 def number(written: str, *, about: str = "", highest: object = None) -> Decimal | None:
@@ -136,6 +184,7 @@ def number(written: str, *, about: str = "", highest: object = None) -> Decimal 
         whole = written_number(part["all"])
         is_highest = isinstance(highest, int | float) and whole == Decimal(str(highest))
         found = written_number(bare(part["number"])) if is_highest else None
+    found = _said_again(text) if found is None else found
     return found if found is not None or not about else _with_unit(text, about)
 
 
@@ -150,6 +199,15 @@ def written_number(text: str) -> Decimal | None:
         return Decimal(plain) if _NUMBER.fullmatch(plain) else None
     except InvalidOperation:
         return None
+
+
+def _said_again(text: str) -> Decimal | None:
+    """The number that words without a number explain."""
+    found = _SAID_AGAIN.match(text)
+    words = (found["inside"] or found["after"] or "") if found else ""
+    is_plain = bool(words.strip()) and not any(one.isnumeric() for one in words)
+    is_plain = is_plain and not {*re.findall(r"\w+", words.casefold())} & {*_NO_UNIT}
+    return written_number(bare(found["number"])) if found and is_plain else None
 
 
 def _in_digits(text: str) -> str:
@@ -191,8 +249,9 @@ def option(value: object, words: Mapping[str, str]) -> str | None:
 
     words: what each option says, by its id; empty where it says nothing else.
     """
-    if isinstance(value, list):
-        return option(value[0], words) if len(value) == 1 else None
+    if isinstance(value, Mapping):
+        return _only(_marked(value, words) or [option(part, words) for part in _said_in(value)])
+    value = alone(value)
     if isinstance(value, bool):
         return _only(one for one, said in words.items() if value in (_said(one), _said(said)))
     if isinstance(value, int | float):
@@ -208,12 +267,22 @@ def option(value: object, words: Mapping[str, str]) -> str | None:
     named = named or {one for one, said in words.items() if said and _names_both(given, _folded(one), _folded(said))}
     if named:
         return _only(named)
+    if place := _IN_PLACE.match(given):
+        return option(place[1] or place[2], words)
     is_yes = _said(given)
     return None if is_yes is None or given in ("0", "1") else option(is_yes, words)
 
 
+def _marked(value: Mapping[str, object], words: Mapping[str, str]) -> list[str]:
+    """The options that an object marks: `{"a": true, "b": false}`."""
+    if not all(name in words and isinstance(part, bool) for name, part in value.items()):
+        return []
+    return [name for name, part in value.items() if part]
+
+
 def _said(text: str) -> bool | None:
-    return None if text in ("0", "1") else truth(text)
+    word = bare(text).rstrip("!").casefold()
+    return None if word in ("0", "1") else _yes_or_no(word)
 
 
 def _folded(text: str) -> str:
@@ -239,6 +308,8 @@ def options(value: object, words: Mapping[str, str]) -> list[str] | None:
         if whole is not None and listed is not None:
             return None
         return [whole] if whole is not None else listed
+    if isinstance(value, Mapping):
+        return _marked(value, words) or None
     return _each(value, words) if isinstance(value, list) else None
 
 
@@ -247,6 +318,6 @@ def _each(values: Iterable[object], words: Mapping[str, str]) -> list[str] | Non
     return None if None in found else [one for one in found if one is not None]
 
 
-def _only(found: Iterable[str]) -> str | None:
+def _only(found: Iterable[str | None]) -> str | None:
     ids = set(found)
     return ids.pop() if len(ids) == 1 else None
