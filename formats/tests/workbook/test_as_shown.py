@@ -80,7 +80,9 @@ def test_a_range_is_read_with_any_dash_width_and_invisible_characters(
     assert question.options == RangeOptions(low=low, high=low + size)
 
 
-@pytest.mark.parametrize("cell", ["0\u201310", "0-10", " 0 \u2014 10 "])
+@pytest.mark.parametrize(
+    "cell", ["0\u201310", "0-10", " 0 \u2014 10 ", "0\uff5e10", "(0\u301c10)", "0..10", "0\u202610"]
+)
 def test_a_range_needs_no_brackets(cell: str) -> None:
     (question, *_) = design_of(with_tasks(task_row("t1", response_options=cell))).tasks[0].questions
 
@@ -98,6 +100,31 @@ def test_a_range_in_a_list_is_told_how_ranges_are_written() -> None:
 
 def test_dashes_in_quotes_stay() -> None:
     assert read_options_literal("['a\u2013b', \u22121]") == ["a\u2013b", -1]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[\u201cI don\u2019t\u201d, \u201eb\u201c]",
+        "[\u2018I don\u2019t\u2019, \u2019b\u2019]",
+        '["I don\u2019t", \u201cb\u201d]',
+    ],
+)
+def test_typographic_quotes_are_quotes_outside_of_straight_ones(cell: str) -> None:
+    assert read_options_literal(cell) == ["I don\u2019t", "b"]
+
+
+def test_options_by_role_are_read_with_typographic_quotes() -> None:
+    cell = "{\u201cA\u201d: [\u201cyes\u201d, \u201cno\u201d], \u201cB\u201d: (0\u20135)}"
+
+    assert read_options_literal(cell) == {"A": ["yes", "no"], "B": (0, 5)}
+
+
+@pytest.mark.parametrize("cell", ["['yes' 'no']", '["yes" "no", "maybe"]', '["yes" \u201cno\u201d]'])
+def test_a_missing_comma_between_options_is_refused(cell: str) -> None:
+    problem = only_problem(with_tasks(task_row("t1", response_options=cell)))
+
+    assert (problem.wrong, problem.hint) == ('a comma is missing between "yes" and "no"'.replace('"', cell[1]), "")
 
 
 def test_ranges_by_role_are_read_with_dashes() -> None:

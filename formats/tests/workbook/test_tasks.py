@@ -35,7 +35,8 @@ def test_a_dict_says_who_is_asked_and_in_which_order() -> None:
     [
         "{'Z': 'z?'}",
         "{'A': 5}",
-        "{\u201cA\u201d: \u201ca?\u201d}",
+        "{\u201cA\u201d: \u201ca?}",
+        "{'A': 'a?' 'b?'}",
         "{'A': 'a?'",
         "{'A': ''}",
         "{'A' 'a?'}",

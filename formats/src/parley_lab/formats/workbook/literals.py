@@ -10,10 +10,14 @@ Literal = Any
 
 _DICT_LIKE: Final = re.compile(r"^\{\s*(['\"\u201c\u201d\u2018\u2019\u201e]|\w+\s*:)")
 """Also with typographic quotes: such a text cannot be read, and the complaint says why."""
-_RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+\-]*\)?$")
+_RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+~\u301c\u2026\-]*\)?$")
 _NUMBER: Final = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)"
-_BARE_RANGE: Final = re.compile(rf"({_NUMBER})\s*-\s*({_NUMBER})")
+_BARE_RANGE: Final = re.compile(rf"({_NUMBER})\s*(?:-|~|\u301c|\u2026|\.\.\.?)\s*({_NUMBER})")
 _DASHED_RANGE: Final = re.compile(rf"\(\s*{_BARE_RANGE.pattern}\s*\)")
+_TYPOGRAPHIC: Final = re.compile(
+    r"[\u201c\u201d\u201e]([^\u201c\u201d\u201e\"\\\n]*)[\u201c\u201d]|[\u2018\u2019]([^\"\\\n]*?)\u2019(?=\s*[,:\]}])"
+)
+"""A text in the quotes that word processors put in place of straight ones."""
 _IN_QUOTES: Final = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""", re.DOTALL)
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 """Hyphens, dashes and minus signs that word processors and spreadsheets put in place of `-`."""
@@ -25,29 +29,62 @@ class NotLiteral(Exception):
     """The text looks like a literal but is not valid; the message says why."""
 
 
+class MissingComma(NotLiteral):
+    """No comma is between two texts, and Python would read them as one."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"a comma is missing between {first} and {second}")
+
+
 def read_literal(text: str) -> Literal:
     """The list, tuple or dict in the text, or the text itself when it does not look like one.
 
     A text in braces such as `{response_options}`, or in brackets such as `(as you like)`, is a text. `(0\u201310)` is a
-    range, with whichever dash; full-width signs and invisible characters outside of quotes make no difference.
+    range, with whichever dash; full-width signs, typographic quotes and invisible characters outside of quotes make no
+    difference.
 
     Raises:
         NotLiteral: it begins like a literal and cannot be read.
     """
-    written = plain(text)
-    looks = _looks_like(written)
+    looks = _looks_like(plain(text)) or _looks_like(plain(_with_straight_quotes(text)))
     if not looks:
         return text
     try:
         # What is valid as it was typed is read as it was typed.
-        return ast.literal_eval(text.strip())
+        return _evaluated(text.strip())
     except _STUMBLES:
         pass
     try:
-        return ast.literal_eval(_with_ranges(written))
+        return _evaluated(_with_ranges(plain(_with_straight_quotes(text))))
     except _STUMBLES as error:
         said = error.msg if isinstance(error, SyntaxError) else "something in it is neither a text nor a number"
         raise NotLiteral(f"it looks like {looks} and cannot be read as one: {said}") from error
+
+
+def _evaluated(text: str) -> Literal:
+    """The value of a literal, without Python's rule that texts side by side are one.
+
+    Raises:
+        MissingComma: one is missing between two texts.
+        SyntaxError, ValueError, TypeError, MemoryError, RecursionError: it is no literal.
+    """
+    value = ast.literal_eval(text)
+    parts = _IN_QUOTES.split(text)
+    for place in range(2, len(parts) - 2, 2):
+        if not parts[place].strip():
+            raise MissingComma(parts[place - 1], parts[place + 1])
+    return value
+
+
+def _with_straight_quotes(text: str) -> str:
+    parts = _IN_QUOTES.split(text)
+    return "".join(
+        part if index % 2 else _TYPOGRAPHIC.sub(_in_straight_quotes, part) for index, part in enumerate(parts)
+    )
+
+
+def _in_straight_quotes(found: re.Match[str]) -> str:
+    return f'"{found[1] if found[1] is not None else found[2]}"'
 
 
 def read_options_literal(text: str) -> Literal:

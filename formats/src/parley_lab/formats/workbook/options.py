@@ -8,7 +8,7 @@ from typing import Any, Final
 from parley_lab.base.storable import LARGEST_INTEGER
 from parley_lab.formats.workbook.cells import Cell, visible
 from parley_lab.formats.workbook.complaints import Complaints
-from parley_lab.formats.workbook.literals import Literal, NotLiteral, plain, read_options_literal
+from parley_lab.formats.workbook.literals import Literal, MissingComma, NotLiteral, plain, read_options_literal
 from parley_lab.kinds.stages.group_interview.options import ListOptions, Options, RangeOptions, TextOptions
 
 MAX_OPTIONS: Final = 1_000
@@ -33,7 +33,7 @@ def read_options(
     try:
         value = read_options_literal(text)
     except NotLiteral as error:
-        complaints.cell(cell, str(error), _EXPECTED, hint=_hint(text))
+        complaints.cell(cell, str(error), _EXPECTED, hint="" if isinstance(error, MissingComma) else _hint(text))
         return {}, False
     if not isinstance(value, dict):
         options = _one(cell, value, complaints)
