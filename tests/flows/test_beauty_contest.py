@@ -15,6 +15,7 @@ from sqlalchemy import text
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.formats.exports import export
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
 from tests.flows.previewing import an_api
 
@@ -171,7 +172,7 @@ async def answers_of(database: Database, document: str, lab: DrainLab) -> list[A
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", quick_first(range(2), 1))
 async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(database: Database, seed: int) -> None:
     plain = await answers_of(database, AGENTS, DrainLab(database))
     wild = await answers_of(database, AGENTS, DrainLab(database, deliveries=2, together=4, rng=Random(seed)))

@@ -1,7 +1,7 @@
 """Every kind of stage, every way of leaving it, at four moments, by a person, an agent and a mediator.
 
-The others go on, status and code are right, what was answered is in the data, and no request ends in 500. Two drawn
-cases of each kind are for every run; the others are marked `long`.
+The others go on, status and code are right, what was answered is in the data, and no request ends in 500. One drawn
+case of each kind is for every run; the others are marked `long`.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ WAYS: Final[dict[str, dict[str, str]]] = {
 MOMENTS: Final = ("before", "open", "begun", "answered")
 """Before the stage, when it is open, with something filled in, after an answer."""
 AWAY: Final = {"when_gone": "go_on", "gone_after_seconds": 1}
-FOR_EVERY_RUN: Final = 2
+FOR_EVERY_RUN: Final = 1
 """Cases of each kind."""
 
 

@@ -10,7 +10,7 @@ its own.
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import pytest
@@ -22,7 +22,7 @@ from tests.flows.looking_back.cast import Cast, Reader, secret, words_in
 from tests.flows.looking_back.evidence import Evidence
 from tests.flows.looking_back.story import told
 from tests.flows.looking_back.table import ROWS
-from tests.flows.looking_back.way import CASTS, way
+from tests.flows.looking_back.way import CASTS, LONG, way
 from tests.flows.made_once import made_once
 
 pytestmark = pytest.mark.postgres
@@ -64,11 +64,19 @@ PLAYED: Final = [(cast, kind) for cast in CASTS for kind in dict.fromkeys(stage.
 """Each kind that a cast plays. It is looked back at from each of them, itself included."""
 
 
+def marked(*values: str) -> Any:
+    """Parameters of a test, of which the first is a cast."""
+    return pytest.param(*values, marks=[pytest.mark.long] if values[0] in LONG else [])
+
+
+of_each_kind = pytest.mark.parametrize(("cast", "kind"), [marked(*one) for one in sorted(PLAYED)])
+
+
 def test_every_kind_has_a_row() -> None:
     assert set(ROWS) == set(kinds()), "say in ROWS what each kind shows to whom"
 
 
-@pytest.mark.parametrize(("cast", "kind"), PLAYED)
+@of_each_kind
 def test_what_is_looked_back_at_in_prompts(all_evidence: Mapping[str, Evidence], cast: str, kind: str) -> None:
     evidence, row = all_evidence[cast], ROWS[kind]
     looks = [(shown, stage) for shown in evidence.shown for stage in evidence.earlier(shown.at) if stage.kind == kind]
@@ -88,7 +96,7 @@ def test_what_is_looked_back_at_in_prompts(all_evidence: Mapping[str, Evidence],
         assert {shown.reader.name for shown, _ in looks if shown.at.kind == other} == asked, f"from {other}"
 
 
-@pytest.mark.parametrize(("cast", "kind"), PLAYED)
+@of_each_kind
 def test_what_a_preview_looks_back_at_before_anything_has_happened(
     all_evidence: Mapping[str, Evidence], cast: str, kind: str
 ) -> None:
@@ -104,7 +112,7 @@ def test_what_a_preview_looks_back_at_before_anything_has_happened(
                 assert not words_in(shown.text, stage.id)
 
 
-@pytest.mark.parametrize(("cast", "kind"), PLAYED)
+@of_each_kind
 def test_what_is_looked_back_at_on_pages(all_evidence: Mapping[str, Evidence], cast: str, kind: str) -> None:
     evidence, row = all_evidence[cast], ROWS[kind]
     ana = Reader("ana", evidence.cast)
@@ -118,7 +126,7 @@ def test_what_is_looked_back_at_on_pages(all_evidence: Mapping[str, Evidence], c
                 assert words_in(everything, stage.id) == row.known(ana, stage.id)
 
 
-@pytest.mark.parametrize(("cast", "kind"), sorted(PLAYED))
+@of_each_kind
 def test_what_is_shown_while_it_is_on(all_evidence: Mapping[str, Evidence], cast: str, kind: str) -> None:
     evidence, row = all_evidence[cast], ROWS[kind]
     stages = [stage for stage in evidence.way if stage.kind == kind]
@@ -138,7 +146,7 @@ def test_what_is_shown_while_it_is_on(all_evidence: Mapping[str, Evidence], cast
         assert words_in(everything, stage.id) <= row.known(Reader("ana", evidence.cast), stage.id)
 
 
-@pytest.mark.parametrize(("cast", "kind"), sorted(PLAYED))
+@of_each_kind
 def test_a_preview_before_the_start_asks_what_is_asked_first(
     all_evidence: Mapping[str, Evidence], cast: str, kind: str
 ) -> None:
@@ -153,7 +161,7 @@ def test_a_preview_before_the_start_asks_what_is_asked_first(
     assert bool(previews) == any(ROWS[kind].is_asked(Reader(name, evidence.cast)) for name in evidence.cast.names)
 
 
-@pytest.mark.parametrize("cast", CASTS)
+@pytest.mark.parametrize("cast", [*map(marked, CASTS)])
 def test_no_one_is_shown_a_secret_of_another_or_who_took_no_part(
     all_evidence: Mapping[str, Evidence], cast: str
 ) -> None:

@@ -17,6 +17,7 @@ from parley_lab.experiments import pausing
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.joining import join
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
 from tests.flows.test_chaos import CHAOS, FIRST_TALKS, SECOND_TALKS, WRONG, Chaos, Unreliable, _refused
 from tests.flows.test_deliberation import DELIBERATION, the_data
@@ -103,7 +104,7 @@ async def resume(lab: DrainLab, experiment_id: UUID) -> bool:
 
 
 @pytest.mark.race
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", quick_first(range(4), 2))
 async def test_nothing_moves_in_a_pause_that_comes_in_the_middle_and_all_ends_after_it(
     database: Database, seed: int
 ) -> None:
@@ -146,7 +147,9 @@ async def test_nothing_moves_in_a_pause_that_comes_in_the_middle_and_all_ends_af
     assert len(model.paths) == len(set(model.paths)) == len(await lab.rows("SELECT 1 FROM model_calls"))
 
 
-@pytest.mark.parametrize("document", [DELIBERATION, *(TALK.format(talk=talk) for talk in TALKS.values())])
+@pytest.mark.parametrize(
+    "document", quick_first([DELIBERATION, *(TALK.format(talk=talk) for talk in TALKS.values())], 3)
+)
 async def test_a_run_that_is_paused_again_and_again_comes_to_the_data_of_one_that_is_not(
     database: Database, document: str
 ) -> None:

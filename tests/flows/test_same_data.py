@@ -14,6 +14,7 @@ from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from parley_lab.experiments import experiments
 from parley_lab.formats.exports import export, without_ids_and_clocks
 from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.quick import quick_first
 from tests.faults.lab_tools import start
 
 DEMO = Path(__file__).parents[2] / "demos" / "deliberation.yaml"
@@ -121,25 +122,35 @@ DOCUMENTS = {"deliberation": DEMO.read_text(), "surveys": SURVEYS, "interview": 
 }
 
 
-@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
-async def test_one_file_and_seed_give_the_same_data_run_after_run_and_on_both_buses(
-    database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path, document: str
+@pytest.mark.parametrize("document", quick_first(DOCUMENTS.values(), 4), ids=DOCUMENTS)
+async def test_one_file_and_seed_give_the_same_data_run_after_run(
+    database_url: str, tmp_path: Path, document: str
 ) -> None:
-    in_memory = ServerSettings(database_url=database_url)
-    broker = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
-    on_rabbit = ServerSettings(database_url=second_database_url, amqp_url=amqp_url, amqp_prefix=broker.prefix)
+    servers = ServerSettings(database_url=database_url)
 
-    try:
-        first = await run(document, in_memory, tmp_path / "1")
-        second = await run(document, in_memory, tmp_path / "2")
-        third = await run(document, on_rabbit, tmp_path / "3")
-    finally:
-        await broker.close()
+    first = await run(document, servers, tmp_path / "1")
+    second = await run(document, servers, tmp_path / "2")
 
     assert len(first) == 7 + ("treatments:" in document)  # balance.csv
     assert first["answers.csv"].count(b"\n") > 5
     assert second == first
-    assert third == first
+
+
+# The one for every run has pages, talk and replies that fail.
+@pytest.mark.parametrize("document", quick_first(reversed(DOCUMENTS.values()), 1), ids=[*reversed(DOCUMENTS)])
+async def test_one_file_and_seed_give_the_same_data_on_both_buses(
+    database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path, document: str
+) -> None:
+    broker = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
+    on_rabbit = ServerSettings(database_url=second_database_url, amqp_url=amqp_url, amqp_prefix=broker.prefix)
+
+    try:
+        in_memory = await run(document, ServerSettings(database_url=database_url), tmp_path / "1")
+        over_rabbit = await run(document, on_rabbit, tmp_path / "2")
+    finally:
+        await broker.close()
+
+    assert over_rabbit == in_memory
 
 
 async def test_another_seed_gives_other_data(database_url: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from parley_lab.kinds import Ask, OwnView, Parts, Question
 from parley_lab.kinds.stages.info.config import InfoStage
 from parley_lab.members.standings import lock_standing, sign_in
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from parley_lab.testing.rounds import FALLBACK, RoundQuestions, Rounds, rounds_for_info
 from tests.flows.drain import DrainLab
 
@@ -83,7 +84,7 @@ async def test_a_prompt_shows_the_rounds_before_it_and_nothing_of_its_own(databa
             assert shown.count("Own: ") == number - 1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", quick_first(range(3), 1))
 async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(database: Database, seed: int) -> None:
     plain = DrainLab(database)
     await plain.start(GAME)

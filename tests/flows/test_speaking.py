@@ -11,11 +11,12 @@ from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.contracts.hints import Hint, provider_queue
+from parley_lab.testing.quick import quick_first
 from tests.flows.rooms import Room, eventually, reply, room_in
 
 Data = dict[str, Any]
 
-RUNS = 100
+MANY = 100
 _ALL_DRAFTS = text("SELECT id FROM drafts")
 
 
@@ -91,23 +92,24 @@ async def test_a_reply_is_due_after_the_time_that_typing_it_takes(
 
 
 @pytest.mark.race
-async def test_five_agents_at_the_same_instant_give_one_reply_in_each_of_a_hundred_runs(
-    servers: ServerSettings, tmp_path: Path
+@pytest.mark.parametrize("runs", quick_first([25, 100], 1))
+async def test_five_agents_at_the_same_instant_give_one_reply_in_every_run(
+    servers: ServerSettings, tmp_path: Path, runs: int
 ) -> None:
     async with room_in(servers, tmp_path / "lab", Simultaneous(5)) as room:
         await room.open_silently(a_room(*[""] * 5))
         said = []
-        for number in range(RUNS):
+        for number in range(runs):
             said.append(await room.say(f"Question {number}?"))
             await room.at_rest()
         paid = len(room.endpoint.calls)
 
         await _deliver_all_again(room)
 
-        assert [len(await room.replies_to(message_id)) for message_id in said] == [1] * RUNS
+        assert [len(await room.replies_to(message_id)) for message_id in said] == [1] * runs
         drafts = [draft for message_id in said for draft in await room.drafts_about(message_id)]
-        assert Counter(draft.state for draft in drafts) == {"published": RUNS, "lost_claim": 4 * RUNS}
-        assert paid == 5 * RUNS
+        assert Counter(draft.state for draft in drafts) == {"published": runs, "lost_claim": 4 * runs}
+        assert paid == 5 * runs
         assert len(room.endpoint.calls) == paid + 5
 
 
@@ -284,11 +286,11 @@ async def test_without_a_limit_an_agent_answers_more_than_a_hundred_times(
 ) -> None:
     async with room_in(servers, tmp_path / "lab", lambda request: reply()) as room:
         await room.open_silently(a_room("max_responses: null"))
-        for number in range(RUNS + 1):
+        for number in range(MANY + 1):
             await room.say(f"Question {number}?")
             await room.at_rest()
 
-        assert len(await room.rows("SELECT 1 FROM messages WHERE author_kind = 'agent'")) == RUNS + 1
+        assert len(await room.rows("SELECT 1 FROM messages WHERE author_kind = 'agent'")) == MANY + 1
 
 
 OPENING = "initial_message: Good morning., max_responses: 1"

@@ -1,8 +1,9 @@
 """Who sees what: for every rule, everything that any reader was given is searched for a word that only some may know.
 
-One study is run on each bus, with people, agents, a mediator, another cohort, another study, strangers with and without
-keys; each rule then has a test of its own. `ada:rest` are all answers of the API to Ada, `ada:stream` her live stream,
-`gus:prompt` what the endpoint of the models was sent for Gus, `owner:export` the data files.
+One study is run on each bus (over RabbitMQ in `make faults`), with people, agents, a mediator, another cohort, another
+study, strangers with and without keys; each rule then has a test of its own. `ada:rest` are all answers of the API to
+Ada, `ada:stream` her live stream, `gus:prompt` what the endpoint of the models was sent for Gus, `owner:export` the
+data files.
 """
 
 import asyncio
@@ -35,7 +36,9 @@ def surfaces(*names: str, of: str) -> set[str]:
     return {f"{name}:{of}" for name in names}
 
 
-@pytest.fixture(scope="module", params=["in process", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
+@pytest.fixture(
+    scope="module", params=["in process", pytest.param("rabbitmq", marks=[pytest.mark.rabbitmq, pytest.mark.long])]
+)
 def evidence(
     request: pytest.FixtureRequest,
     postgres_server: Server,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -71,10 +72,11 @@ class Rehearsed:
         self.experiment_id = await self.lab.start(document)
         await self.lab.drain()
 
-    async def wait(self, seconds: float) -> None:
-        """Let so much time pass, in which the worker looks after its keys once a second."""
-        for _ in range(int(seconds)):
-            self.lab.clock.advance(1)
+    async def wait(self, seconds: int) -> None:
+        """Let so much time pass, in which the worker looks after its keys each second, every five, each minute."""
+        looks = {*range(5), *range(5, 120, 5), *range(120, seconds, 60), seconds}
+        for before, after in pairwise(sorted(look for look in looks if look <= seconds)):
+            self.lab.clock.advance(after - before)
             await self.lab.thinker.try_keys()
             await self.lab.drain()
 

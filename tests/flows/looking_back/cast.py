@@ -51,13 +51,14 @@ class Cast:
     """The members of the cohort. Ana is a person.
 
     `absent` are people who leave before the start, `removed` people who come to the first conversation and are removed
-    there before they say a word.
+    there before they say a word. `kinds` are those that they go through; without any, all.
     """
 
     participants: tuple[str, ...]
     mediators: tuple[str, ...] = MEDIATORS
     absent: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ def way(cast: Cast) -> list[Stage]:
     The group chat comes first: people are removed there.
     """
     in_order = sorted(kinds().items(), key=lambda one: (one[0] != "group_chat", one[0]))
-    there = [name for name, kind in in_order if has_room(kind, len(cast.participants))]
+    wanted = cast.kinds or kinds()
+    there = [name for name, kind in in_order if name in wanted and has_room(kind, len(cast.participants))]
     times = (("first", there), ("second", reversed(there)))
     through = [Stage(f"{time}-{name.replace('_', '-')}", name) for time, names in times for name in names]
     return [Stage("arrival", "info"), *through]
@@ -41,5 +42,8 @@ def way(cast: Cast) -> list[Stage]:
 
 CASTS: Final = {
     "two": Cast(("ana", "ben")),
+    "pair": Cast(("ana", "ben"), kinds=("group_chat", "matrix_game", "survey")),
     "three": Cast(("ana", "ben", "dan"), absent=("eve",), removed=("fay",)),
 }
+"""The pair goes through what three cannot play; two, whose story is for `make faults`, go through everything."""
+LONG: Final = ("two",)
