@@ -1,7 +1,7 @@
 """Acts on many members have an outcome for each; Continue acts as if the time was up; each act is a deed."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 import httpx2
@@ -186,6 +186,18 @@ async def test_continue_ends_a_wait_for_those_who_have_come_and_then_leaves_the_
 
     assert (waits, ended.status_code, opened) == ("waiting", 200, "current")
     assert (left.status_code, left.json()["stage_id"]) == (200, "after")
+
+
+QUESTION: Final = {"id": "n", "kind": "choice", "title": "?", "correct": "a", "options": [{"id": "a", "text": "A"}]}
+
+
+async def test_continue_is_refused_where_the_kind_says_that_answers_must_be_own(api: Api) -> None:
+    stages = [{"id": "check", "kind": "comprehension", "questions": [QUESTION]}]
+    token = await api.join(await api.running(stages=stages))
+
+    refused = await go_on(api, await id_of(api, token))
+
+    assert (refused.status_code, refused.json()["reason"]) == (409, "cannot_advance")
 
 
 async def test_continue_is_refused_on_a_consent_and_for_who_takes_no_part(api: Api) -> None:

@@ -180,6 +180,8 @@ class Questions(ABC):
     """An ask is given up after so many unusable replies; None: after all the attempts of the model."""
     is_consent: ClassVar[bool] = False
     """Whether they only ask whether one takes part: those who go after that have answered nothing yet."""
+    must_be_own: ClassVar[bool] = False
+    """Whether nothing counts in place of the participant's own answer, such as a consent: staff let no one go on."""
 
     @abstractmethod
     def due(self, view: OwnView) -> list[Ask]:

@@ -16,8 +16,6 @@ from parley_lab.people.waiting import note_over
 from parley_lab.store.session import Session
 
 CONTINUED: Final = "an experimenter pressed Continue"
-_WITHOUT: Final = ("terms_of_service", "comprehension")
-"""A consent and a test of comprehension are the participant's own."""
 
 
 async def continue_member(session: Session, standing: Standing, reason: str, now: datetime, *, actor: str) -> None:
@@ -37,11 +35,12 @@ async def continue_member(session: Session, standing: Standing, reason: str, now
         raise Paused
     if stage is None or standing.member.kind == "mediator":
         raise Conflict("A mediator goes through no stages.", reason="cannot_advance")
-    if stage.kind in _WITHOUT:
-        raise Conflict("Consent and comprehension are the participant's own.", reason="cannot_advance")
+    parts = parts_of(stage)
+    if parts.questions is not None and parts.questions.must_be_own:
+        raise Conflict("Only the participant can answer here, as a consent or a check.", reason="cannot_advance")
     if standing.is_locked:
         await _end_wait(session, standing, stage, now)
-    elif plays_together(parts_of(stage)):
+    elif plays_together(parts):
         await _pass(session, standing, stage, now)
     else:
         await go_on_with_what_there_is(session, standing, now, cause="request")

@@ -38,6 +38,8 @@ _TASK: Final = "Answer every question on what you have read. The answers are che
 
 
 class ComprehensionQuestions(Questions):
+    must_be_own = True
+
     def __init__(self, stage: ComprehensionStage) -> None:
         self._stage = stage
 

@@ -110,6 +110,7 @@ class _Terms(Questions):
     """A person's whole page; agents are asked nothing."""
 
     is_consent = True
+    must_be_own = True
 
     def __init__(self, stage: TermsOfServiceStage) -> None:
         self._stage = stage
