@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from parley_lab.experiments import ending
+from parley_lab.experiments import ending, files
 from parley_lab.gateway.testing import Api
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(200))
@@ -192,6 +192,28 @@ async def test_a_file_that_a_browser_has_is_not_sent_again(api: Api) -> None:
 
     assert (first.content, other.content) == (PNG, PNG)
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+
+
+async def test_however_many_load_a_file_few_connections_read_it(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parley_lab.gateway.routes.media._PART_BYTES", 30)
+    file = await uploaded(api)
+    read, at_once = files.part, [0, 0]
+
+    async def counted(*arguments: Any) -> bytes:
+        at_once[0] += 1
+        at_once[1] = max(at_once)
+        try:
+            await asyncio.sleep(0)
+            return await read(*arguments)
+        finally:
+            at_once[0] -= 1
+
+    monkeypatch.setattr(files, "part", counted)
+
+    answers = await asyncio.gather(*(served(api, file) for _ in range(20)))
+
+    assert [one.content for one in answers] == [PNG] * 20
+    assert at_once == [0, 4]
 
 
 async def test_a_large_file_is_read_part_by_part(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

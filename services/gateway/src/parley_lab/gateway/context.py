@@ -35,6 +35,7 @@ from parley_lab.store.sign_ins import is_sign_in
 ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
 FILES_AT_ONCE = 2
+PARTS_AT_ONCE = 4
 _TURN_SECONDS = 5.0
 _PATIENCE_SECONDS = 10.0
 
@@ -92,6 +93,8 @@ class Context:
     files: FileSettings = field(default_factory=lambda: read_settings(FileSettings))
     """How large files may be that stages show."""
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
+    parts: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARTS_AT_ONCE))
+    """For reading parts of images, sounds and films: however many load one, connections are left for those who act."""
     reader: Reader = field(default_factory=lambda: Reader(at_once=FILES_AT_ONCE))
     posts: Queues = field(default_factory=Queues)
     """By thread: of two messages at once, each made of the thread as it was, only one would be stored."""

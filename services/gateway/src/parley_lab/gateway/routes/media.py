@@ -111,9 +111,12 @@ async def serve(
 
 
 async def _parts(context: Context, digest: str, first: int, length: int) -> AsyncGenerator[bytes, None]:
-    """These bytes, a part in memory at a time; no connection to Postgres waits for a slow reader."""
+    """These bytes, a part in memory at a time; no connection to Postgres waits for a slow reader.
+
+    Of all readers of this gateway four read a part at once (`Context.parts`), and the others wait.
+    """
     for begin in range(first, first + length, _PART_BYTES):
-        async with context.database.read() as session:
+        async with context.parts, context.database.read() as session:
             part = await files.part(session, digest, begin, min(_PART_BYTES, first + length - begin))
         if not part:
             # Deleted meanwhile: the reader sees that bytes are missing.
