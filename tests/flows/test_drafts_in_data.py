@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID
@@ -10,15 +11,18 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from parley_lab.agent_worker.models.mock import MockModel
 from parley_lab.answers.advancing import end_member
 from parley_lab.base.failpoints import on_failpoint
 from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.formats.exports import export
 from parley_lab.kinds.stages.group_chat.config import GroupChatStage
 from parley_lab.members.standings import lock_standing
 from parley_lab.store.session import Database
 from parley_lab.talk.conversation import end_thread
 from parley_lab.talk.posting import post_message
+from parley_lab.testing.fake_clock import FakeClock
 from tests.flows.drain import DrainLab
 
 Data = dict[str, Any]
@@ -215,3 +219,37 @@ async def test_the_data_say_which_message_a_late_reply_answers(database: Databas
         ("Well.", said[-5]["seq"]),
         ("Well.", said[-2]["seq"]),
     ]
+
+
+class _Hurried(MockModel):
+    """The mock on a machine that is busy with something else."""
+
+    clock: FakeClock
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.clock.advance(7)
+        return await super().reply(request)
+
+
+@pytest.mark.parametrize("seconds", [None, 12])
+async def test_how_busy_a_machine_was_is_not_in_the_data_of_simulated_time(
+    database: Database, tmp_path: Path, seconds: int | None
+) -> None:
+    model = _Hurried()
+    lab = DrainLab(database, models={MOCK_PROVIDER: model})
+    model.clock = lab.clock
+    mock = {} if seconds is None else {"mock": {"latency_seconds": seconds}}
+    stage = {"id": "q", "kind": "survey", "questions": [{"id": "why", "kind": "text", "title": "Why?"}]}
+    personas, cohorts = [{"id": "ada", **mock}], [{"seats": [{"persona": "ada"}]}]
+    document = {"parley": 1, "name": "Busy", "pace": "fast", "personas": personas, "stages": [stage]}
+    experiment_id = await lab.start(json.dumps({**document, "cohorts": cohorts}))
+    await lab.drain()
+    async with database.transaction() as session:
+        # It was put back before, as while its key waited.
+        await session.run(text("UPDATE drafts SET attempts = attempts + 3"), {})
+
+    data = await data_of(lab, experiment_id, tmp_path)
+
+    (call,), (draft,) = data["model_calls"], data["drafts"]
+    took = datetime.fromisoformat(call["finished_at"]) - datetime.fromisoformat(call["started_at"])
+    assert (took.total_seconds(), draft["attempts"]) == (seconds or 0, 1)

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from parley_lab.gateway.testing import Api
-from parley_lab.gateway.testing.moves import a_study
+from parley_lab.gateway.testing.moves import Study, a_study
 
 pytestmark = pytest.mark.postgres
 
@@ -80,3 +80,31 @@ async def test_an_answer_keeps_the_arm_in_which_it_was_given_after_a_move(api: A
     answers = [row for row in found["answers.csv"] if row["participant_id"] == ada["participant_id"]]
     assert {(row["treatment"], row["cohort_path"]) for row in answers} == {("loss", "c1")}
     assert ada["ask.why"] == "Because"
+
+
+async def test_each_attempt_at_a_check_keeps_the_arm_in_which_it_was_made(api: Api) -> None:
+    options = [{"id": one, "text": one} for one in ("red", "blue")]
+    question = {"id": "tone", "kind": "choice", "title": "?", "correct": "blue", "options": options}
+    check = {"id": "check", "kind": "comprehension", "questions": [question]}
+    arms = [{"id": "loss"}, {"id": "gain"}]
+    cohorts = [{"treatment": arm["id"], "seats": [{"open": True, "count": 3}]} for arm in arms]
+    study = await a_study(api, stages=[check, BYE], treatments=arms, cohorts=cohorts)
+    await _attempt(study, "Ada", "red")
+
+    await study.move("Ada", "c2")
+    api.clock.advance(1)
+    await _attempt(study, "Ada", "blue")
+
+    rows = (await tables(api, study.id))["attempts.csv"]
+    assert [(row["attempt"], row["value"], row["cohort_path"], row["treatment"]) for row in rows] == [
+        ("1", "red", "c1", "loss"), ("2", "blue", "c2", "gain"),
+    ]  # fmt: skip
+
+
+async def _attempt(study: Study, name: str, value: str) -> None:
+    (ask,) = (await study.me(name))["asks"]
+    body = {"answer": {"tone": value}}
+    url = f"/v1/me/asks/{ask['id']}/answer"
+    assert (await study.api.participant(study.tokens[name], "POST", url, json=body)).status_code == 200
+    study.api.clock.advance(1)
+    await study.api.settle(study.id)

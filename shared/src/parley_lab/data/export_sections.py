@@ -194,7 +194,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     "drafts": f"""
         SELECT x.path, x.id AS draft_id, c.path AS cohort_path, m.path AS member_path, x.stage_id AS stage,
             t.path AS thread_path, a.path AS ask_path, x.trigger_key AS trigger_id, x.wave, x.as_of_seq, x.purpose,
-            x.provider, x.state, x.reason, x.reply, x.ready_to_end, x.message_id, x.finish_ms, x.attempts,
+            x.provider, x.state, x.reason, x.reply, x.ready_to_end, x.message_id, x.finish_ms,
+            (SELECT count(*) FROM model_calls k WHERE k.draft_id = x.id) AS attempts,
             x.not_before AS not_before_at, x.due_at, x.created_at, x.closed_at
         FROM drafts x JOIN members m ON m.id = x.member_id
             LEFT JOIN threads t ON t.id = x.thread_id LEFT JOIN asks a ON a.id = x.ask_id

@@ -173,6 +173,13 @@ _COHORT_STAGES: Final = f"""
         (SELECT jsonb_object_agg(o.id, jsonb_build_array(o.path, o.profile ->> 'name'))
             FROM stays s JOIN members here ON here.id = s.member_id JOIN {ATTENDANCE} o ON o.cohort_id = s.cohort_id
         WHERE here.cohort_id = c.id AND s.left_at IS NOT NULL) AS met_before,
+        (SELECT jsonb_agg(jsonb_build_array(m.path, a.key, jsonb_build_object('cohort_id', o.id, 'cohort_path', o.path,
+                'cohort', o.name, 'treatment', coalesce(m.treatment_id, o.treatment_id))))
+            FROM answers a JOIN members m ON m.id = a.member_id CROSS JOIN LATERAL (SELECT s.cohort_id FROM stays s
+                WHERE s.member_id = a.member_id AND s.entered_at <= a.written_at
+                    AND (s.left_at IS NULL OR a.written_at <= s.left_at) ORDER BY s.number LIMIT 1) s
+                JOIN cohorts o ON o.id = s.cohort_id
+        WHERE a.cohort_id = c.id AND a.stage_id = x.stage_id AND m.stay > 0 AND o.id <> c.id) AS given_elsewhere,
         (SELECT jsonb_agg(jsonb_build_array(a.member_id, a.key, a.value))
         FROM answers a WHERE a.cohort_id = c.id AND a.stage_id = x.stage_id) AS answers,
         (SELECT jsonb_agg(jsonb_build_array(a.member_id, a.stage_id, a.value))

@@ -90,6 +90,9 @@ class Table:
     `owner` is the key of a row with the path of the participant whose row it is, in whose arm it is then; without it,
     it is the cohort's. Of a row about several, `owners` names pairs: a column with the path of a participant, and the
     column that gets their arm. A reporter has the rows in the arm of the cohort.
+
+    Answers to a stage where each is alone go along when their author moves. `answer_key` gives the key of the answer
+    of which a row is made, and the row has the cohort and the arm in which that was written; None: that of the page.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Table:
     reporter: Callable[[Sequence[str]], Reporter] | None = field(default=None, compare=False)
     owner: str = "participant"
     owners: tuple[tuple[str, str], ...] = ()
+    answer_key: Callable[[Mapping[str, Json]], str] | None = field(default=None, compare=False)
 
 
 class Data:

@@ -371,8 +371,17 @@ def read_by_stage(arms: Mapping[str, Resolved]) -> dict[str, dict[str, list[str]
 def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
     """The lines of a kind's own table for one stage in one cohort, each in the arm of the participant whose it is.
 
-    Where members are together, the stage is the cohort's; else each arm has lines of its own.
+    A line that is made of an answer has the cohort and the arm in which that was given, also after a move.
     """
+    elsewhere = {(path, key): where for path, key, where in row["given_elsewhere"] or ()}
+    table = table_of(arms[row["treatment"]], row["stage"]) if elsewhere else None
+    for line in _rows_by_arm(row, arms):
+        key = PAGE if table is None or table.answer_key is None else table.answer_key(line)
+        yield line if table is None else {**line, **elsewhere.get((line.get(table.owner), key), {})}
+
+
+def _rows_by_arm(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
+    """Where members are together, the stage is the cohort's; else each arm has lines of its own."""
     own = {one["path"]: one["treatment"] for one in row["members"] or () if one["treatment"] is not None}
     cohorts = arms[row["treatment"]]
     if not own or why_shared(cohorts.stage(row["stage"]), cohorts.stages) is not None:

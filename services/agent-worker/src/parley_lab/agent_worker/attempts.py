@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, TypeVar
 from uuid import UUID
@@ -25,6 +25,7 @@ from parley_lab.contracts.models import (
     ModelReply,
     ModelRequest,
 )
+from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.drafts import drafts
 from parley_lab.drafts.calls import keep_pieces
 from parley_lab.drafts.prompts import LONGEST_WHOLE, in_pieces
@@ -181,8 +182,17 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "tokens_out": reply.tokens_out,
         "cost": cost_usd(request.settings, reply) if lease.model_mode == "real" else None,
         "started_at": attempt.started_at,
-        "finished_at": attempt.finished_at,
+        "finished_at": _finished_at(lease, attempt),
     }
+
+
+def _finished_at(lease: drafts.Lease, attempt: Attempt) -> datetime:
+    """When the call was over. In simulated time it took what its script says, whatever the machine took: so equal runs
+    have equal data."""
+    mock = attempt.request.mock
+    if lease.provider != MOCK_PROVIDER or lease.pace != "fast" or (mock is not None and mock.always_wait):
+        return attempt.finished_at
+    return attempt.started_at + timedelta(seconds=attempt.reply.simulated_seconds or 0)
 
 
 def lost_call(lease: drafts.Lease, now: datetime) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, Table
 from parley_lab.kinds.questions import one
-from parley_lab.kinds.stages.comprehension.attempts import attempts_of
+from parley_lab.kinds.stages.comprehension.attempts import attempts_of, key_of
 from parley_lab.kinds.stages.comprehension.config import ComprehensionStage
 
 _OF_PAGE: Final = (
@@ -18,7 +18,12 @@ _TABLE_COLUMNS: Final = ("participant", "attempt", "question", "value", "is_corr
 class ComprehensionData(Data):
     def __init__(self, stage: ComprehensionStage) -> None:
         self._stage = stage
-        self.table = Table("attempts", _TABLE_COLUMNS, lambda view: [*rows(stage, view)])
+        self.table = Table(
+            "attempts",
+            _TABLE_COLUMNS,
+            lambda view: [*rows(stage, view)],
+            answer_key=lambda row: key_of(row["attempt"]),
+        )
 
     def columns(self) -> list[Column]:
         return [*(column for asked in self._stage.questions for column in asked.columns()), *_OF_PAGE]
