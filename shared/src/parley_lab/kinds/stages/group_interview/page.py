@@ -82,10 +82,8 @@ def _shown(line: transcript.Line) -> ShownLine:
 
 
 def _open_questions(stage: GroupInterviewStage, view: OwnView, role: str | None) -> list[ShownQuestion]:
-    task = flow.task_on(stage, view)
-    if role is None or task is None or flow.key_of(task) in view.own:
-        return []
-    if not any(turn.role == role for turn in flow.turns(stage, task, view.draws)):
+    task = flow.due(stage, view)
+    if role is None or task is None:
         return []
     wanted = answers.wanted(stage, task, role)
     return [
