@@ -59,6 +59,12 @@ class TcpProxy:
         if self._server is None:
             await self.start()
 
+    async def lead_to(self, target_host: str, target_port: int | None = None) -> None:
+        """Drop every connection, and lead new ones to another server, on the same port as before without a word."""
+        await self.cut()
+        self._target = (target_host, target_port or self._target[1])
+        await self.restore()
+
     async def close(self) -> None:
         await self.cut()
 
