@@ -43,7 +43,7 @@ class Cluster:
 
     def follow(self, primary: "Cluster") -> None:
         """A standby of another server, which runs and can be read."""
-        source = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync", f"--host={primary.folder}"]
+        source = ["--write-recovery-conf", "-c", "fast", "--no-sync", f"--host={primary.folder}"]
         _run("pg_basebackup", *source, "--username=postgres", f"--pgdata={self._data}")
         with (self._data / "postgresql.conf").open("a") as config:
             config.write(f"unix_socket_directories = '{self.folder}'\n")

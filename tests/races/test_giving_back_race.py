@@ -105,7 +105,7 @@ async def race(lab: DrainLab, model: Asked, other: Database, member_id: UUID, or
 
 async def play(lab: DrainLab, model: Asked, member_id: UUID) -> None:
     await asyncio.gather(lab.drain(), lab.step(member_id))
-    # Where it was not asked anything, nobody waits for that.
+    # Where it was not asked anything, no one waits for that.
     model.was_asked.set()
 
 

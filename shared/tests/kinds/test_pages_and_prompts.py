@@ -1,4 +1,4 @@
-"""What an agent reads and what a person's page shows say the same after each event: an answer, somebody who leaves,
+"""What an agent reads and what a person's page shows say the same after each event: an answer, a member who leaves,
 comes back, comes late, gives none in time, or is paused. Of a member who moves, the others see that they have left."""
 
 import json

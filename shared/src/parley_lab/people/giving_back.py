@@ -1,7 +1,8 @@
 """A person who was gone comes back, and the agent on their seat has done nothing yet: the seat is theirs again.
 
 What the agent was about to do is not done: its drafts are cancelled under the locks of the member and of the thread, so
-that of a reply and a return at the same moment one comes first, and the other finds it.
+that of a reply and a return at the same moment one comes first, and the other finds it
+(`tests/races/test_giving_back_race.py`).
 """
 
 from datetime import datetime
@@ -19,6 +20,10 @@ from parley_lab.talk.conversation import advance_thread
 
 BACK: Final = "the person is back"
 
+# Before the thread, as where a reply is stored: it holds its draft when it takes the lock of its thread.
+_LOCK_THOUGHTS: Final = text(
+    "SELECT id FROM drafts WHERE member_id = :member_id AND state = 'thinking' ORDER BY id FOR NO KEY UPDATE"
+)
 _LOCK_THREAD: Final = text("SELECT id FROM threads WHERE id = :thread_id FOR NO KEY UPDATE")
 # An event of the member is whatever others could see of it: going on, an answer in a game, being ready to end.
 _SITTING: Final = text(
@@ -70,7 +75,7 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
     """Give the seat of an agent that plays on back to its person, under their token of before.
 
     False when it stays the agent's: it has done something that others or the data could have, or the part is over. True
-    when a person has it already. Takes the locks of the member and of the thread.
+    when a person has it already. Takes the locks of the member, of its thoughts, and of the thread.
     """
     standing = await lock_standing(session, member_id)
     if standing.member.player == "person":
@@ -80,6 +85,7 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
         return False
     thread_id = standing.conversation_id(stage)
     if thread_id is not None:
+        await session.all(_LOCK_THOUGHTS, {"member_id": member_id})
         await session.first(_LOCK_THREAD, {"thread_id": thread_id})
         row = await session.one(_SITTING, {"member_id": member_id})
     if row.has_acted:
