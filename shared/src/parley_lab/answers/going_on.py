@@ -14,7 +14,7 @@ from parley_lab.members.names import be_known_by
 from parley_lab.members.standing import Standing
 from parley_lab.store.batches import items_with
 from parley_lab.store.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
-from parley_lab.store.failures import DeadlockDetected, Overtaken
+from parley_lab.store.failures import ChangedMeanwhile, DeadlockDetected
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
@@ -117,7 +117,7 @@ async def go_on_quietly(session: Session, standing: Standing, page: Json, now: d
     effects and without open asks. Of two moves of one person at once one is overtaken.
 
     Raises:
-        Overtaken: nothing was stored, because something has happened in the cohort since `standing` was read.
+        ChangedMeanwhile: nothing was stored, because something has happened in the cohort since `standing` was read.
     """
     assert standing.stage is not None
     record_move(session, standing, now, cause=cause)
@@ -134,9 +134,9 @@ async def go_on_quietly(session: Session, standing: Standing, page: Json, now: d
     try:
         moved = await session.flush_for_many(_GO_ON_QUIETLY, params)
     except DeadlockDetected as error:
-        raise Overtaken from error
+        raise ChangedMeanwhile from error
     if moved is None:
-        raise Overtaken
+        raise ChangedMeanwhile
 
 
 _PAY: Final = text(

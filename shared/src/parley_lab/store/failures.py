@@ -40,7 +40,7 @@ NOTICES_SILENCE: Final[dict[str, Any]] = {
 """Connection parameters with which the kernel detects a lost server within about ten seconds."""
 
 
-class Overtaken(Exception):
+class ChangedMeanwhile(Exception):
     """What was read without a lock has changed: nothing was written, and it is to be read again, under the lock."""
 
 

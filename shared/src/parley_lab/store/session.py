@@ -1,7 +1,7 @@
 """Transactions: what one writes, the events that record it and the hints that announce it."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -19,7 +19,7 @@ from parley_lab.store.batches import Batches, ReadForMany
 from parley_lab.store.bulk import CopyLine, copied, insert_into
 from parley_lab.store.connections import Connections, Loan
 from parley_lab.store.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, hint_rows, ranked
-from parley_lab.store.failures import Silence, hang_up_after, retry_deadlocks
+from parley_lab.store.failures import ChangedMeanwhile, Silence, hang_up_after, retry_deadlocks
 from parley_lab.store.statements import Params, Row, as_json, compiled, in_order
 from parley_lab.store.turnstile import Turnstile
 
@@ -325,9 +325,22 @@ class Database:
         return self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     async def transact(
-        self, work: Callable[[Session], Awaitable[ResultT]], *, statement_seconds: float | None = None
+        self,
+        work: Callable[[Session], Awaitable[ResultT]],
+        *,
+        quick: Callable[[], Awaitable[ResultT | None]] | None = None,
+        statement_seconds: float | None = None,
     ) -> ResultT:
-        """The result of `work`, committed; after a deadlock it is repeated once, in a new `transaction`."""
+        """The result of `work`, committed; after a deadlock it is repeated once, in a new `transaction`.
+
+        quick: does the same without a lock (`autocommit`), and is tried first. Where it returns None or raises
+        ChangedMeanwhile, it has stored nothing, and `work` is done.
+        """
+        if quick is not None:
+            with suppress(ChangedMeanwhile):
+                result = await quick()
+                if result is not None:
+                    return result
 
         async def once() -> ResultT:
             async with self.transaction(statement_seconds=statement_seconds) as session:

@@ -1,6 +1,5 @@
 """What participants do: join, see where they are, answer and go on, talk, follow, leave."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -44,7 +43,6 @@ from parley_lab.members.standings import hash_token
 from parley_lab.members.stays import StayTimes, stay_times
 from parley_lab.people import attention, giving_back, joining, notices, transferring
 from parley_lab.people.shells import appearance_of, shell_of, shows_others
-from parley_lab.store.failures import Overtaken
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.talk import pages as reads
 
@@ -169,19 +167,18 @@ async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: 
             standing = await after_going_on(session, left.answered, left.done)
         return await _page(session, context, standing), session
 
-    with suppress(Overtaken):
-        quietly = await _advanced_quietly(context, token, stage_id, request.answer)
-        if quietly is not None:
-            return quietly
-    page, written = await context.database.transact(work)
+    async def quick() -> tuple[Page, Session] | None:
+        return await _advanced_quietly(context, token, stage_id, request.answer)
+
+    page, written = await context.database.transact(work, quick=quick)
     return pages.seen_with(page, written.counted)
 
 
-async def _advanced_quietly(context: Context, token: str, stage_id: str, answer: Json) -> Page | None:
+async def _advanced_quietly(context: Context, token: str, stage_id: str, answer: Json) -> tuple[Page, Session] | None:
     """The same without a lock, where nothing but the move follows; None: it is another move, or none.
 
     Raises:
-        Overtaken: something has happened since the participant was read.
+        ChangedMeanwhile: something has happened since the participant was read.
     """
     async with context.database.autocommit() as session:
         standing = await standings.seen_by(session, hash_token(token))
@@ -192,7 +189,7 @@ async def _advanced_quietly(context: Context, token: str, stage_id: str, answer:
             return None
         await go_on_quietly(session, standing, left.page, left.at, cause="request")
         standing = await after_going_on(session, left.answered, left.done)
-        return pages.seen_with(await _page(session, context, standing), session.counted)
+        return await _page(session, context, standing), session
 
 
 def _index(standing: Standing, stage_id: str) -> int:

@@ -1,6 +1,5 @@
 """What participants say in conversations, and read there."""
 
-from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -17,7 +16,6 @@ from parley_lab.gateway.resources.participants import GoOnRequest
 from parley_lab.gateway.resources.threads import MessageList, MessageRequest, MessageResource, TypingRequest
 from parley_lab.members import standings
 from parley_lab.members.standings import hash_token
-from parley_lab.store.failures import Overtaken
 from parley_lab.store.session import Session
 from parley_lab.talk import conversation, posting
 from parley_lab.talk import pages as reads
@@ -77,11 +75,11 @@ async def _posted(context: Context, thread_id: UUID, body: MessageRequest, autho
             reply_to=body.reply_to,
         )
 
+    async def quick() -> dict[str, Any] | None:
+        return None if body.reply_to is not None else await _posted_unlocked(context, thread_id, body, author)
+
     try:
-        if body.reply_to is None:
-            with suppress(Overtaken):
-                return await _posted_unlocked(context, thread_id, body, author)
-        return await context.database.transact(work)
+        return await context.database.transact(work, quick=quick)
     except NotFound:
         # Who holds no token is told so, wherever they post.
         async with context.database.read() as reading:
