@@ -50,8 +50,8 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 def test_each_decision_is_listed_once_in_the_order_of_its_number() -> None:
     folder = ROOT / "docs" / "decisions"
     table, _, rules = (folder / "README.md").read_text(encoding="utf-8").partition("## Rules")
-    pages = re.findall(r"^\| \[\d{4}\]\(([^)]+)\)", table, re.MULTILINE)
-    numbers = re.findall(r"^\| <a id=\"(\d{4})\"></a>\1 \| \S", rules, re.MULTILINE)
+    pages = re.findall(r"^- \[\d{4}\]\(([^)]+)\) \S", table, re.MULTILINE)
+    numbers = re.findall(r"^- <a id=\"(\d{4})\"></a>\1 \S", rules, re.MULTILINE)
 
     assert pages == sorted(page.name for page in folder.glob("[0-9]*.md"))
     assert numbers == sorted(set(numbers) - {page[:4] for page in pages})
