@@ -1,4 +1,8 @@
-"""How a subscription works through its deliveries; both buses use it, so they behave alike."""
+"""Works through the deliveries of a subscription; both buses use it, so they behave alike.
+
+A handler that finds a part of the lab away raises `Unavailable`: its hint stays unacknowledged and is tried again after
+a pause. A hint that is returned would come back at once, and each return counts towards the delivery limit.
+"""
 
 import asyncio
 import contextlib

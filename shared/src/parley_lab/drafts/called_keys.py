@@ -1,7 +1,8 @@
 """The gates that calls pass, one row each, shared by all workers; and the drafts that wait before a closed one.
 
 A row is locked before any draft, and together with no other lock but those of drafts. A gate that nothing has gone
-wrong with is looked up in memory, and costs no statement.
+wrong with is looked up in memory, and costs no statement. The row's lock lets one call at a time try a closed gate; the
+call that opens it announces all waiting drafts in the same transaction.
 """
 
 from collections.abc import Collection, Sequence
