@@ -97,3 +97,16 @@ async def test_a_message_goes_out_by_itself_after_a_fault_of_the_lab(page: Page,
 
     await expect(page.locator(".message:not(.pending) .said")).to_have_text("Good morning", timeout=30_000)
     assert await page.evaluate("window.failed") > 1
+
+
+async def test_a_message_that_comes_too_late_offers_no_other_try(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**TALK, "stages": [{**TALK["stages"][0], "time_limit_seconds": 3}]}))
+
+    await page.route("**/messages", lambda route: route.abort())
+    await page.get_by_label("Your message").fill("Too late")
+    await page.get_by_label("Your message").press("Enter")
+    await expect(page.get_by_text("The time for this conversation is over.")).to_be_visible()
+    await page.unroute("**/messages")
+
+    await expect(page.locator(".pending .hint")).to_have_text("not sent: The conversation is over.", timeout=30_000)
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)

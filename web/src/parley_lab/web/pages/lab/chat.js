@@ -27,7 +27,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   const [said, setSaid] = useState(0);
   const field = useRef(/** @type {HTMLElement | null} */ (null));
   const you = stage.me.member_id;
-  const mayReact = stage.isCurrent && !stage.page.view.has_ended;
+  const isOver = !stage.isCurrent || stage.page.view.has_ended;
   const typing = useOwnTyping(stage);
   const isTranslated = useIsTranslated();
   const [mayTranslate, setMayTranslate] = useState(false);
@@ -49,9 +49,9 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
     ${isTranslated
       ? html`<p class="hint">${h(Button, { kind: "quiet", isPressed: mayTranslate, onPress: () => setMayTranslate(!mayTranslate), children: say("translate_said") })}</p>`
       : null}
-    ${h(Log, { messages, mayTranslate, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, onHere: outgoing.answerCheck, isRead, wasCut,
+    ${h(Log, { messages, mayTranslate, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: isOver ? null : outgoing.sendAgain, onHere: outgoing.answerCheck, isRead, wasCut,
       onReply: hasReactions && mayWrite ? answer : null,
-      onReact: mayReact ? (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) : null })}
+      onReact: isOver ? null : (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) })}
     ${answered
       ? html`<p class="answered" translate=${false}>${say("reply_to", { name: nameOf(answered), text: short(answered.text) })}
           ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
@@ -174,12 +174,18 @@ function Log({ messages, mayTranslate, pending, said, you, hasReactions, hasOlde
       ${pending.map(
         (/** @type {Pending} */ one) => html`<article key=${one.key} class="message own pending" aria-live="off">
           <p class="said" dir="auto" translate=${false}>${one.text}</p>
-          <p class="hint" role=${one.error ? "alert" : undefined}>${one.error ? html`${say("not_sent")}: ${one.error} ${h(Button, { kind: "quiet", onPress: () => (one.waitsForCheck ? onHere() : onAgain(one)), children: say(one.waitsForCheck ? "i_am_here" : "try_again") })}` : say("sending")}</p>
+          <p class="hint" role=${one.error ? "alert" : undefined}>${one.error ? html`${say("not_sent")}: ${one.error} ${h(Again, { one, onAgain, onHere })}` : say("sending")}</p>
         </article>`,
       )}
     </div>
     ${unseen > 0 ? html`<p class="new-messages">${h(Button, { kind: "quiet", onPress: toNews, children: say("new_messages", { count: unseen }) })}</p>` : null}
   </div>`;
+}
+
+/** What to do about a message that was not sent; nothing where the conversation is over. @param {{ one: Pending, onAgain: ((one: Pending) => void) | null, onHere: () => void }} props */
+function Again({ one, onAgain, onHere }) {
+  if (one.waitsForCheck) return h(Button, { kind: "quiet", onPress: onHere, children: say("i_am_here") });
+  return onAgain ? h(Button, { kind: "quiet", onPress: () => onAgain(one), children: say("try_again") }) : null;
 }
 
 /** The first line of a conversation, and where it is. @param {HTMLElement | null} box */
