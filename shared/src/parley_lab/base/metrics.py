@@ -54,5 +54,5 @@ for _of_the_lab in (OUTBOX_AGE, OPEN_ASKS, STUCK):
 
 
 def in_words_of_prometheus() -> bytes:
-    """All of it, with what prometheus_client tells of the process itself."""
+    """All numbers, with those of prometheus_client about the process itself."""
     return generate_latest(REGISTRY)

@@ -20,7 +20,7 @@ LONGEST_PAUSE_SECONDS = 5.0
 
 
 class Fate(Enum):
-    """What becomes of a body in a dead-letter queue."""
+    """Decides about a body in a dead-letter queue."""
 
     KEEP = auto()
     REPLAY = auto()

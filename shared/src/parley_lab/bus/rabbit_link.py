@@ -37,7 +37,7 @@ async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
 
 
 def refusal_in(error: BaseException | None) -> str:
-    """What a broker that answers says to one whom it does not let in; empty where none has answered."""
+    """The words with which a broker refuses a connection; empty if none has answered."""
     if isinstance(error, InvalidFrameError) and "Connection.Close" in str(error):
         # Its answer to the virtual host, of which the library does not tell the words.
         return "it closes the connection when the virtual host is named"

@@ -74,8 +74,8 @@ class Consumer(Subscription):
                 self._intake.refuse()
                 return
             underlay = await self._channel.get_underlay_channel()
-            # Before the broker is told to stop: what is returned after that would otherwise come before it on the
-            # channel, and be delivered here again.
+            # Before the command to stop: a hint that is returned later would come before it on the channel, and be
+            # delivered here again.
             self._intake.refuse()
             await _settled(underlay.basic_cancel(self._tag), self._link)
 

@@ -1,4 +1,4 @@
-"""Who may read what, and to whom a quoted message may be shown."""
+"""Decides who may read messages, events and answers, and who may read a quoted message."""
 
 from collections.abc import Collection, Container, Mapping
 from typing import Any, Final, TypeVar

@@ -61,7 +61,7 @@ def names_of(account: str, model: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one worker has, returns and wants. It keeps `held` calls; `wanted` are in addition.
+    """The calls and requests that one worker has, returns and wants. It keeps `held` calls; `wanted` are in addition.
 
     `first_tokens`: what the first call in its queue still needs; fewer are of no use. `owed_tokens`: used beyond what
     was taken; below zero, taken and not used, without a known time. `returned`: unused requests and tokens, by the
@@ -80,7 +80,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What the worker has now: its calls, of which it keeps at most `most_calls` when they end; and what it may use.
+    """The share of the worker from now on: its calls, of which it keeps at most `most_calls` at the end, and rates.
 
     `wait_seconds`: when to ask again for the rest.
     """

@@ -59,18 +59,18 @@ experiment is ended around it."""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 
 TAKING_PART: Final[tuple[State, ...]] = ("in_progress", "attention_check", "transfer_pending")
-"""Who takes part now: others see them, and wait for them."""
+"""Members who take part now: others see them, and wait for them."""
 STILL_IN: Final[tuple[State, ...]] = (*TAKING_PART, "paused")
-"""Who has joined and has not come to an end. What a model answers for them is kept."""
+"""Members who have joined and have no end yet. A model's answer for them is kept."""
 ON_THE_WAY: Final[tuple[State, ...]] = ("expected", *STILL_IN)
-"""Who may still come to a stage that lies before them."""
+"""Members who may still come to a later stage."""
 ARRIVED: Final[tuple[State, ...]] = (*TAKING_PART, "completed")
-"""Who has arrived at the stages up to where they are."""
+"""Members who have arrived at all stages up to their own."""
 COUNTED: Final[tuple[State, ...]] = ("expected", *ARRIVED)
-"""Who is counted when a stage waits: paused members and those who are out are not waited for."""
+"""Members who count when a stage waits, which is not for paused members or those who are out."""
 STATES: Final[tuple[State, ...]] = (*ON_THE_WAY, *OUTCOMES)
 OUT: Final = frozenset(OUTCOMES) - {"completed"}
-"""Who is out for good: they hear no more of the others."""
+"""Members who are out for good: they hear no more of the others."""
 
 
 def _all(states: Collection[State], to: State) -> Mapping[State, State]:

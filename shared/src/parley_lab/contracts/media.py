@@ -17,7 +17,7 @@ Json = Any
 What = Literal["image", "sound", "film", "link"]
 
 ADDRESS: Final = "/v1/files/"
-"""Where the gateway serves stored files, by name."""
+"""The path at which the gateway serves stored files, by name."""
 
 _TYPES: Final[Mapping[str, tuple[str, What]]] = {
     "png": ("image/png", "image"),

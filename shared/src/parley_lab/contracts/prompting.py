@@ -16,7 +16,7 @@ _AWAY = (502, 503, 504)
 
 
 class Prompts(Protocol):
-    """What workers and the gateway need of prompt-builder, in this process or over HTTP."""
+    """The part of prompt-builder that workers and the gateway use, in this process or over HTTP."""
 
     async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
         """The prompt for this draft, within the budget if possible; the same question gives the same prompt.

@@ -98,7 +98,7 @@ def fingerprint(messages: Iterable[ChatMessage]) -> str:
 CHARACTERS_PER_TOKEN: Final = 4
 """The average of English texts with the tokenizers in use."""
 _SHARE: Final = 0.75
-"""Of the model's context: the rest is for its reply, and for languages with shorter tokens."""
+"""A share of the model's context: the rest is for its reply, and for languages with shorter tokens."""
 _UNKNOWN: Final = 32_768
 _LARGE: Final = 128_000
 """Larger contexts count as this: a million tokens a message must be asked for explicitly."""

@@ -73,7 +73,7 @@ class Provider:
         return self.base_url is not None or self.needs_base_url
 
     def address(self, environ: Mapping[str, str]) -> str | None:
-        """Where it is called: the address in the environment, else the usual one."""
+        """The address of its calls: the one in the environment, else the usual one."""
         given = environ.get(self.base_url_variable or "", "").strip().rstrip("/")
         if not given:
             return self.base_url

@@ -1,4 +1,4 @@
-"""What a model is asked when its agent is offered a move to another group, and what it replies."""
+"""The question to a model whose agent is offered a move to another group, and the shape of its reply."""
 
 from typing import Final
 

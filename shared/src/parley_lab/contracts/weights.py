@@ -54,7 +54,7 @@ Weight = Annotated[
     float,
     Field(gt=0, le=_MOST),
     AfterValidator(_whole_if_written_so),
-    # What is stored is what the file says: 2, not 2.0.
+    # The stored number is written as in the file: 2, not 2.0.
     PlainSerializer(_whole_if_written_so, return_type=int | float),
 ]
 ArmWeights = Annotated[dict[Slug, Weight], AfterValidator(_short_by_arm)]

@@ -22,7 +22,7 @@ from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
 
 KEY_PAUSED: Final = "key_paused"
-"""The type of the alerts that tell of a paused key."""
+"""The type of the alerts about a paused key."""
 _LOOK_AGAIN_AFTER: Final = timedelta(minutes=10)
 """A draft that waits is looked at after so long even if it was not released."""
 

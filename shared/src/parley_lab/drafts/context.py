@@ -371,7 +371,7 @@ def _messages(rows: Sequence[Sequence[Any]], members: Sequence[Member], reader: 
         if may_read(str(reader), author=author_id, audience=audience):
             author = None if author_kind == "system" else authors.get(author_id)
             transcript = transcripts.setdefault(stage_id, {})
-            # What the reader may not read is missing here, so it cannot be quoted.
+            # Messages that the reader may not read are missing here, so none of them can be quoted.
             line = Message(seq, author.id if author else None, author.name if author else "", said, elapsed_ms, topic)
             transcript[seq] = _answering(line, transcript.get(answered_seq))
     return {stage_id: tuple(transcript.values()) for stage_id, transcript in transcripts.items()}

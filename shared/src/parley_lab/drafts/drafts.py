@@ -78,7 +78,7 @@ class Lease:
 
     @property
     def ask(self) -> Ask:
-        """What the draft is to answer, as the rules of its stage see it."""
+        """The question that the draft answers, as the rules of its stage see it."""
         return Ask(self.member_id, self.key, self.purpose)
 
 

@@ -1,4 +1,4 @@
-"""What the server of a model at an address cannot take: a row for each thing, shared by all workers."""
+"""Stores the lacks of the server of a model at an address: a row for each, shared by all workers."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _FORGET = text("DELETE FROM lacks WHERE name NOT LIKE '% at %'")
 
 
 async def read_lacks(session: ReadSession, now: datetime) -> Mapping[str, frozenset[Lack]]:
-    """What is known of each model at its address (`key_rules.gate_names`)."""
+    """The known lacks of each model at its address (`key_rules.gate_names`)."""
     found: defaultdict[str, set[Lack]] = defaultdict(set)
     for row in await session.all(_ALL, {"since": now - _LASTS}):
         found[row.name].add(row.lack)

@@ -113,5 +113,5 @@ async def spent_limit(session: ReadSession, experiment_id: UUID, most: int | Non
 
 
 async def take_call(session: Session, experiment_id: UUID) -> bool:
-    """Take one call of the limit; False when none is left. Of two simultaneous takers of the last call one gets it."""
+    """Take one call of the limit; False when none is left. Only one of two simultaneous takers gets the last call."""
     return await session.first(_TAKE, {"id": experiment_id}) is not None

@@ -50,7 +50,7 @@ def in_pieces(prompt: str) -> Pieces:
 
 
 def _cut(prompt: str) -> Iterator[str]:
-    """Pieces of whole lines. Where one ends depends on its last line alone; an empty line always ends one."""
+    """Pieces of whole lines. The last line alone decides where a piece ends; an empty line always ends one."""
     piece: list[str] = []
     *lines, last = prompt.split(_END)
     for line in lines:

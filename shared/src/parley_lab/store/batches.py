@@ -1,6 +1,6 @@
 """Statements that serve several callers at once.
 
-What is asked for while one is under way goes with the next one, so that under load a message or a page costs Postgres
+Requests that come while one is under way go with the next one, so that under load a message or a page costs Postgres
 and this process less. No caller waits for others to come: what is asked for alone is sent at once.
 """
 
@@ -75,7 +75,7 @@ class Batches:
     async def do(self, statement: TextClause, item: Params, *, key: Hashable | None = None) -> Row | None:
         """The row whose `place` is that of this item among :items; None if there is none.
 
-        `key`: what the item changes. Of two in one batch that change the same, the second gets None.
+        `key`: what the item changes. The second of two items in a batch with the same key gets None.
 
         Raises:
             Unavailable: Postgres cannot be reached, or those before have taken too long.

@@ -41,7 +41,7 @@ NOTICES_SILENCE: Final[dict[str, Any]] = {
 
 
 class ChangedMeanwhile(Exception):
-    """What was read without a lock has changed: nothing was written, and it is to be read again, under the lock."""
+    """A row that was read without a lock has changed: nothing was written; read it again, under the lock."""
 
 
 class Silence:

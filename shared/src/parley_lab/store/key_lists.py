@@ -108,7 +108,7 @@ async def deeds(
     most: int,
     experiment_id: UUID | None = None,
 ) -> list[Deed]:
-    """What this experimenter, or everybody (None), has done over REST and by commands, the latest first."""
+    """The deeds of this experimenter, or of all (None), over REST and by commands, the latest first."""
     which = {"owner_id": owner_id, "experiment_id": experiment_id}
     params = {**which, "before": before, "most": most, "no_key": _NO_KEY}
     return [Deed(**row._asdict()) for row in await session.all(_DEEDS, params)]

@@ -17,7 +17,7 @@ from parley_lab.store.session import ReadSession, Session
 
 Scope = Literal["read", "write", "admin"]
 ALL_SCOPES: Final[tuple[Scope, ...]] = ("read", "write")
-"""What an experimenter needs for their own work."""
+"""The scopes that an experimenter needs for their own work."""
 OPERATORS_SCOPES: Final[tuple[Scope, ...]] = (*ALL_SCOPES, "admin")
 """With `admin` one makes, sees and revokes the keys of everybody, and reads what everybody did."""
 

@@ -8,7 +8,7 @@ run `ruff format` on it. A test compares the result of all migrations with `parl
 A migration that is on the main branch is not written anew: databases have it already. A test keeps the hash of each.
 
 Services go on while a migration runs, and those of the commit before run on what it makes, until they are replaced.
-So it adds: tables, columns that may be NULL or have a default, indexes. What no code reads any more goes with a later
+So it adds: tables, columns that may be NULL or have a default, indexes. What has no reader any more goes with a later
 commit. A migration is a transaction. It waits for each lock for 0.2 s at most, since all statements that come later
 wait behind it, then begins anew; after a deadlock, too. An index on a big table is built without a lock, in a
 migration of its own:

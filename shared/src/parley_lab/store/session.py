@@ -31,7 +31,7 @@ STATEMENT_SECONDS = 10.0
 WHOLE_EXPERIMENT_SECONDS = 300.0
 """The same where a whole experiment is read or written at once."""
 Committed = Sequence[tuple[int, Hint]]
-"""What is to be published now: hints with their rows in the outbox."""
+"""Hints to publish now, with their rows in the outbox."""
 
 
 class ReadSession:
@@ -212,7 +212,7 @@ class Session(ReadSession):
 
     @property
     def committed(self) -> Committed:
-        """What is to be published after the commit."""
+        """The hints to publish after the commit."""
         return self._committed
 
     async def commit(self) -> Committed:
@@ -333,7 +333,7 @@ class Database:
     ) -> ResultT:
         """The result of `work`, committed; after a deadlock it is repeated once, in a new `transaction`.
 
-        quick: does the same without a lock (`autocommit`), and is tried first. Where it returns None or raises
+        quick: does the same without a lock (`autocommit`), and is tried first. If it returns None or raises
         ChangedMeanwhile, it has stored nothing, and `work` is done.
         """
         if quick is not None:

@@ -16,7 +16,7 @@ _LONGEST_WAIT_SECONDS = 120.0
 """A longer wait is a fault: no transaction keeps a connection that long."""
 
 _BACKGROUND_SHARE = 0.4
-"""Of the places, while participants are active: Postgres gives each statement an equal share of time, so with all
+"""The share of places while participants are active: Postgres gives each statement an equal share of time, so with all
 places taken by background work their transactions would be slow."""
 _NOW_AND_THEN_SECONDS = 10.0
 

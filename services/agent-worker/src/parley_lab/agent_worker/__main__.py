@@ -16,7 +16,7 @@ from parley_lab.services.process import connected, run_process
 
 class WorkerProcessSettings(ProcessSettings):
     prompt_builder_url: str = "http://127.0.0.1:8001"
-    """Where the prompt builder answers."""
+    """The address of the prompt builder."""
 
 
 async def serve(settings: WorkerProcessSettings) -> None:

@@ -1,4 +1,4 @@
-"""What this process knows of the servers of models: what they lack, and how much of a prompt they read."""
+"""Keeps what this process has learned about servers of models: their lacks, and how much of a prompt they read."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,7 +28,7 @@ PROMPT_CUT: Final = "prompt_cut"
 
 
 class Abilities:
-    """What the servers of models can do.
+    """The abilities of the servers of models.
 
     The rows in the database hold what they lack; this process reads them once, and again every second.
     """
@@ -76,7 +76,7 @@ class Abilities:
         return True
 
     async def notice(self, lease: Lease, attempt: Attempt) -> None:
-        """Tell of a server that ignores the schema, or that has read much less than it was sent; once for each."""
+        """Raise an alert, once for each, if a server ignores the schema or has read much less than it was sent."""
         if not _is_direct(lease):
             return
         reply, sent = attempt.reply, tokens_of(attempt.request.messages)

@@ -69,7 +69,7 @@ class Answering:
         """
         takes_time = lease.pace == "live" and lease.agent.pages.take_time
         if takes_time or attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
-            # What follows from a batch is written with one correlation id.
+            # All consequences of a batch carry one correlation id.
             reply = lease, attempt
             if not await self._batcher.do((correlation.get(), is_urgent()), reply):
                 await self._store_alone(reply)
@@ -280,7 +280,7 @@ def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
         return False
     if reply.parsed is None:
         return reply.status == "invalid" and bool(reply.words.strip())
-    # Where a text was asked for, an object in it may be the answer itself.
+    # If a text is wanted, an object in it may be the answer itself.
     wanted = attempt.request.reply_schema.get("required", ())
     return attempt.request.is_text and not all(name in reply.parsed for name in wanted)
 

@@ -1,4 +1,4 @@
-"""What a model is told of its replies that could not be used, when it is asked again. Pure."""
+"""Writes the words with which a model is asked again, about its unusable replies. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

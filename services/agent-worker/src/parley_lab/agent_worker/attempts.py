@@ -221,7 +221,7 @@ def lost_call(lease: drafts.Lease, now: datetime) -> dict[str, Any]:
 
 
 def _details(reply: ModelReply) -> dict[str, JsonValue]:
-    """What the row keeps beside the text: that it was cut off, and its words, where `raw` is the whole message."""
+    """The details of a row beside the text: a cut, and the words if `raw` is the whole message."""
     more = {"finish_reason": CUT_OFF if reply.finish_reason == CUT_OFF else None, "text": reply.text}
     return {**reply.details, **{name: value for name, value in more.items() if value is not None}}
 

@@ -48,7 +48,7 @@ _STOPPED: Final = timedelta(seconds=10)
 """How long a refused first call keeps its experiment from making other calls; the run is stopped within that time."""
 
 Outcome = Literal["goes on", "waits", "in doubt", "is its own"]
-"""What a call means for its draft. `goes on`: as usual. `waits`: the key was refused and the draft waits for it.
+"""The effect of a call on its draft. `goes on`: as usual. `waits`: the key was refused and the draft waits for it.
 `in doubt`: the refusal is looked at again soon. `is its own`: the call failed for reasons of its own."""
 
 
@@ -82,7 +82,7 @@ class _Doubt:
 
 
 class Keys:
-    """What this process knows of the keys it calls with. The gates in the database hold the truth."""
+    """The gates of the keys that this process uses, in memory. The gates in the database hold the truth."""
 
     def __init__(self, database: Database, clock: Clock, settings: WorkerSettings) -> None:
         self._database = database
@@ -243,7 +243,7 @@ class Keys:
         came_back = {"fault": reply.status, "reason": reply.error or reply.status, "asked": lease.member_path}
         async with self._database.transaction() as session:
             key, *others = [await self._locked(session, name) for name in way.names]
-            # What this process has seen and not yet written, because the gate was open.
+            # This process has seen it and not yet written it, because the gate was open.
             key = with_acceptance(key, self._known(key.name).accepted_at)
             refused = [key, *(gate for gate in others if not gate.is_open)]
             after = [after_refusal(gate, called_at, **came_back, now=now, was_a_try=way.is_a_try) for gate in refused]

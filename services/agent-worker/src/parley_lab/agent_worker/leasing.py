@@ -154,7 +154,7 @@ class Leases:
 
 
 class Sharing:
-    """What one process has in hand, by experiment, and which draft is next, by provider."""
+    """Counts the drafts in hand of one process, by experiment, and chooses the next draft of a provider."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

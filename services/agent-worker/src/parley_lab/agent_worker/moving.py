@@ -1,4 +1,4 @@
-"""What becomes of the reply of a model whose agent is offered a move to another group."""
+"""Takes the reply of a model whose agent is offered a move to another group."""
 
 from datetime import datetime
 from uuid import UUID

@@ -24,7 +24,7 @@ from parley_lab.store.session import Database, Session
 MOST_LEASES = 6
 """How often a draft is leased again after unexpected errors."""
 SEVERAL = 3
-"""So many members with the same refusal are told of in one alert."""
+"""So many members with the same refusal share one alert."""
 _LONGEST_QUOTED = 200
 FIRST_FAILURE_PAUSE_SECONDS = 0.5
 

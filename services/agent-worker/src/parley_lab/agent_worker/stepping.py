@@ -22,7 +22,7 @@ class Stepping:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        # What follows from a batch is written with one correlation id, and is urgent or not.
+        # All consequences of a batch carry one correlation id, and one urgency.
         self._batcher = Batcher[tuple[str | None, bool], UUID, bool](self._take_all, most=_MOST_AT_ONCE)
 
     async def take(self, member_id: UUID, cause: str | None) -> None:

@@ -309,7 +309,7 @@ class Thinker:
         if attempt.reason:
             return 0.0
         wait = backoff_seconds(attempt.reply, attempt.number, seeds.rng(lease.seed, attempt.path))
-        # Where time is simulated, no process sleeps.
+        # In simulated time no process sleeps.
         if wait is None or attempt.reply.simulated_seconds is not None:
             return None if wait is None else 0.0
         since_first = attempt.finished_at - (lease.first_called_at or attempt.started_at)

@@ -43,7 +43,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 _LONGEST_SHOWN: Final = 200
 _MOST_TOKENS: Final = 500
 _LONG: Final = "On one night it rained, on another it did not, and the trams went all the same. " * 300
-"""About 6,000 tokens: longer than the contexts that servers have unless they are told otherwise."""
+"""About 6,000 tokens: longer than the usual contexts of servers."""
 _WHAT_TO_DO: Final = {
     "auth_error": "Put a key that is accepted there into {key}.",
     "no_quota": "See that the account has money and quota left.",
@@ -56,7 +56,7 @@ _WHAT_TO_DO: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one provider came to; `is_well` is None where it is not configured."""
+    """The result for one provider; `is_well` is None if it is not configured."""
 
     line: str
     is_well: bool | None
@@ -223,7 +223,7 @@ def _what_is_missing(
 
 
 def _question(provider: str, model: str, base_url: str | None) -> ModelRequest:
-    """What a run asks: a system message, a question, and the schema of the reply."""
+    """A question like those of a run: a system message, a question, and the schema of the reply."""
     settings = ModelSettings(provider=provider, model=model, base_url=base_url, timeout_seconds=_SECONDS)
     return ModelRequest(
         path="providers/test",

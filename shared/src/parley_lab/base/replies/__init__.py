@@ -1,4 +1,4 @@
-"""What models reply: the shapes of replies, and the one reader of all forms in which they are written."""
+"""Replies of models: their shapes, and the one reader of all forms in which models write them."""
 
 from parley_lab.base.replies.fields import (
     Reason,

@@ -1,6 +1,6 @@
 """Types for the fields of a model's reply.
 
-What is sent to providers, and what people send over REST, is strict: every field, no others, each of its type. A reply
+Schemas for providers, and answers of people over REST, are strict: every field, no others, each of its type. A reply
 that is read with `read` may be written in other forms, as long as it plainly means one thing (`spellings`).
 """
 
@@ -187,7 +187,7 @@ def _numeral(bounds: Any, about: str) -> BeforeValidator:
 
 Text = Annotated[str, Strict(), BeforeValidator(_storable)]
 Reason = Annotated[str, Strict(), BeforeValidator(_storable), BeforeValidator(_reason)]
-"""A text that no one is told: why an answer is given."""
+"""A text that no member reads: the reason for an answer."""
 Truth = Annotated[bool, Strict(), BeforeValidator(_truth)]
 
 

@@ -22,7 +22,7 @@ _COLON: Final = "[:\uff1a]"
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What a member says itself; empty when none of it is.
+    """The words that are the member's own; empty when none are.
 
     `had_name`: the member's own name was before words. `of_another`: the member in whose name the rest was.
     """

@@ -1,4 +1,4 @@
-"""What happens to members beside their stages: checks, who is there, who plays a seat."""
+"""Tables about members beside their stages: checks, presence, players of seats."""
 
 from sqlalchemy import ARRAY, Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, Text, Uuid, text
 

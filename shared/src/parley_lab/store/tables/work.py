@@ -56,7 +56,7 @@ answers = Table(
     Index(None, "cohort_id", "stage_id"),
 )
 
-# What a person has begun to answer: never shown to a member, and gone once the answer is given. With an outcome it is
+# Unsent entries of a person: never shown to a member, and gone once the answer is given. With an outcome it is
 # what does not count of an answer that was not sent.
 partial_answers = Table(
     "partial_answers",

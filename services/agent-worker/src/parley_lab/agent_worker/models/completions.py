@@ -24,12 +24,12 @@ _KEPT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "logprobs": frozenset({"logprobs", "top_logprobs"}),
     "system_fingerprint": frozenset({"logprobs", "top_logprobs", "seed"}),
 }
-"""What is kept of a completion beside its text, by the fields of `extra_body` that ask for it."""
+"""The parts of a completion that are kept beside its text, by the fields of `extra_body` that ask for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a message says: the text, or a refusal, or the reason why there is nothing to read.
+    """The content of a message: the text, or a refusal, or the reason why there is nothing to read.
 
     `is_plain`: its content is a plain string, which is then the text.
     """
@@ -41,7 +41,7 @@ class _Said:
 
 
 def read_completion(content: bytes, request: ModelRequest) -> ModelReply | EndpointError | None:
-    """The reply in this body, or the error that it tells of; None when it is neither."""
+    """The reply or the error in this body; None when it is neither."""
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -99,7 +99,7 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
 
 
 def _said(message: Mapping[str, Any], fields: Collection[str]) -> _Said:
-    """What the message says, wherever it says it, as far as one reading is plain."""
+    """Read the content from whichever field has it, if only one reading is plain."""
     content, refusal = message.get("content"), text_of(message.get("refusal"))
     if isinstance(content, str) and (content.strip() or refusal):
         return _Said(content, refusal)
@@ -138,7 +138,7 @@ def _text_of_part(part: Mapping[str, Any]) -> str:
 
 
 def _said_beside(message: Mapping[str, Any], fields: Collection[str]) -> _Said | None:
-    """What other fields than the content hold; None when there is nothing that is known."""
+    """Read the reply from other fields than the content; None when no known field has it."""
     if has_all(message.get("parsed"), fields):
         return _Said(orjson.dumps(message["parsed"]).decode())
     calls = message.get("tool_calls") or ([{"function": call}] if (call := message.get("function_call")) else [])
@@ -187,7 +187,7 @@ def _loads(text: str) -> object:
 
 
 def _details(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelRequest) -> dict[str, JsonValue]:
-    """What the file asked for beside the text, as it came."""
+    """The details that the file asks for beside the text, unchanged."""
     asked = {name for name, value in request.settings.extra_body.items() if value not in (None, False)}
     came = {"logprobs": choice.get("logprobs"), "system_fingerprint": body.get("system_fingerprint")}
     return {name: value for name, value in came.items() if value is not None and asked & _KEPT_FOR[name]}

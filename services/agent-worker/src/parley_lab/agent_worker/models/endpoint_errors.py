@@ -27,7 +27,7 @@ _SECRET_OF_ADDRESS: Final = re.compile(
     r"(\bhttps?://)(?:[^\s/?#@]+@)?([^\s?#\"'<>]*)(?:[?#][^\s\"'<>]*)?", re.IGNORECASE
 )
 
-# Where errors keep their words, the most telling first.
+# The fields in which errors keep their words, the most telling first.
 _WORDS: Final = ("message", "msg", "error_description", "detail", "description", "error", "errors", "title", "reason")
 _STATUSES: Final = ("code", "status", "status_code", "statusCode", "http_status")
 _CODES: Final = ("code", "type", "status", "reason", "error", "error_code")
@@ -121,7 +121,7 @@ class EndpointError:
 
 
 def error_in(body: object) -> EndpointError | None:
-    """The error in a body of JSON; None when it tells of none."""
+    """The error in a body of JSON; None without one."""
     match body:
         case list():
             return next((found for one in body if isinstance(one, dict) and (found := error_in(one))), None)

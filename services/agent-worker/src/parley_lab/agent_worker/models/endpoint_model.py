@@ -80,7 +80,7 @@ class EndpointModel:
 
     It sends the key that `keys` have for the vendor at that address, or none. An address that `endpoints` do not allow
     is not called; `resolver` finds the addresses of a host. Calls of the vendor's own addresses bring `query`, and the
-    key in `key_header` (None: as a bearer token). Of an answer at most `longest_reply_bytes` are read.
+    key in `key_header` (None: as a bearer token). It reads at most `longest_reply_bytes` of an answer.
     """
 
     wire: ClassVar[Wire]

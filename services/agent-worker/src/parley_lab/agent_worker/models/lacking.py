@@ -1,4 +1,4 @@
-"""What a server lacks, as its refusal of a call says. Pure.
+"""Finds the lacks of a server in its refusal of a call. Pure.
 
 A refusal counts only for what the call had: the same call without it is then another one.
 """
@@ -57,7 +57,7 @@ IN_WORDS: Final[Mapping[Lack, str]] = {
 
 
 def lack_in(body: Mapping[str, Any], reply: ModelReply) -> Lack | None:
-    """What the server lacks that refused a call with this body; None where its words name nothing of it."""
+    """The lack for which the server refused a call with this body; None if its words name nothing in the body."""
     words = reply.error or ""
     if reply.status not in REFUSALS:
         return None

@@ -84,7 +84,7 @@ def _most_tokens(request: ModelRequest) -> int:
 
 
 def read_message(content: bytes, request: ModelRequest) -> ModelReply | EndpointError | None:
-    """The reply in this body, or the error that it tells of; None when it is neither."""
+    """The reply or the error in this body; None when it is neither."""
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -122,7 +122,7 @@ def _reply(body: Mapping[str, Any], request: ModelRequest) -> ModelReply:
 
 
 def _text(blocks: Sequence[Mapping[str, Any]], request: ModelRequest) -> str:
-    """What the message says: the input of the tool that takes the reply, else its text."""
+    """The content of the message: the input of the tool that takes the reply, else its text."""
     fields = request.reply_schema.get("required", ())
     given = [one.get("input") for one in blocks if one.get("type") == "tool_use"]
     replies = [one for one in given if has_all(one, fields)] or [one for one in given if isinstance(one, dict)]

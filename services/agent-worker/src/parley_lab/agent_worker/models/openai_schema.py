@@ -15,7 +15,7 @@ _BOUNDS: Final = _REFUSED | {
     "minItems",
     "maxItems",
 }
-"""What Anthropic's structured output refuses."""
+"""Keywords that Anthropic's structured output refuses."""
 _LONGEST_LIST: Final = 101
 _NAMED_SCHEMAS: Final = frozenset({"properties", "$defs", "definitions"})
 _VALUES: Final = frozenset({"enum", "const", "required"})

@@ -1,6 +1,6 @@
 """Finds the JSON object in the text of a model's reply; its schema decides whether the object is valid.
 
-Thoughts come off first. Of several whole objects that differ, the last counts: models write drafts before their answer.
+Thoughts come off first. The last of several different objects counts: models write drafts before their answer.
 A repair may correct the syntax of an object, not its content: it adds nothing that the text does not have, and an
 object that was cut off is not completed.
 """
@@ -27,7 +27,7 @@ _NOTHING: Final = re.compile(r"\b(?:null|none)\b", re.I)
 _QUOTES: Final = "[\"'\u201c\u201d]"
 _BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
 _CLOSING: Final = " \t\r\n}]`"
-"""What may be between an object and a brace too many."""
+"""Characters that may be between an object and a brace too many."""
 _DEFINITIONS: Final = ("type", "$ref", "enum", "anyOf", "const", "description")
 
 

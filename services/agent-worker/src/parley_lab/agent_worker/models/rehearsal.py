@@ -1,4 +1,4 @@
-"""What a mock script decides about one call: a line, silence, a wait, a failure. Pure; chance is (seed, path)."""
+"""Decides by a mock script about one call: a line, silence, a wait, a failure. Pure; chance is (seed, path)."""
 
 import re
 from dataclasses import dataclass

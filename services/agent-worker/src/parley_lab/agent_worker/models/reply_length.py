@@ -9,7 +9,7 @@ from parley_lab.kinds import MEDIATE, READY, SPEAK, TALK, WAKE
 
 _IN_CONVERSATION: Final = {**dict.fromkeys((TALK, MEDIATE, SPEAK, WAKE), 800), READY: 200}
 _AROUND: Final = 200
-"""What models write around the object, such as a code fence or a sentence before it."""
+"""Tokens that models write around the object, such as a code fence or a sentence before it."""
 _FIELD: Final = 50
 """The name of a field, and a number, yes or no, or an option."""
 _TEXT: Final = 300

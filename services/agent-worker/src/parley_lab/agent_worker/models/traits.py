@@ -25,7 +25,7 @@ _WHEN: Final = frozenset({"before", "after", "pre", "post", "baseline", "followu
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answers: the id of the persona (empty for none), its text, and the member."""
+    """The author of the answers: the id of the persona (empty for none), its text, and the member."""
 
     seed: int
     persona: str
