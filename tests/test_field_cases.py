@@ -44,6 +44,7 @@ CASES: Final = {
     ),
     "the lab answers 500 for a moment": (
         "tests/pages/test_composer.py::test_a_message_goes_out_by_itself_after_a_fault_of_the_lab",
+        "tests/pages/test_composer.py::test_a_form_keeps_what_was_entered_in_a_fault_of_the_lab",
     ),
     "a person who has declined opens the link again": (
         "services/gateway/tests/test_coming_back.py::"

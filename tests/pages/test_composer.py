@@ -110,3 +110,18 @@ async def test_a_message_that_comes_too_late_offers_no_other_try(page: Page, lab
 
     await expect(page.locator(".pending .hint")).to_have_text("not sent: The conversation is over.", timeout=30_000)
     await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+async def test_a_form_keeps_what_was_entered_in_a_fault_of_the_lab(page: Page, lab: RunningLab) -> None:
+    about = {**STUDY["stages"][1], "questions": STUDY["stages"][1]["questions"][1:2]}
+    await join(page, lab.started({**STUDY, "stages": [about, STUDY["stages"][3]]}))
+    city = page.get_by_label("Where do you live?")
+
+    await page.evaluate(FAIL_POSTS)
+    await city.fill("Chur")
+    await page.get_by_role("button", name="Continue").click()
+
+    while await page.evaluate("window.failed") < 2:
+        await page.wait_for_timeout(50)
+    await expect(city).to_have_value("Chur")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye", timeout=30_000)
