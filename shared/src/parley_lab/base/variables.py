@@ -48,12 +48,17 @@ def _fill(value: Json, variables: Mapping[str, Json], braces: str) -> Json:
     return value
 
 
-def problems(value: Json, variables: Mapping[str, Json], where: str = "") -> list[Problem]:
-    """The placeholders in the texts of `value` that no variable fills, without the reader's own."""
+def problems(
+    value: Json, variables: Mapping[str, Json], where: str = "", *, filled: Container[str] = ()
+) -> list[Problem]:
+    """The placeholders in the texts of `value` that no variable fills, without the reader's own.
+
+    filled: the first parts of names that something else fills.
+    """
     return [
         Problem(path, f"`{{{{{name}}}}}`", _expected(name, variables))
         for path, name in places(value, where)
-        if not is_of_reader(name) and _look_up(name, variables) is _UNDEFINED
+        if not is_of_reader(name) and name.partition(".")[0] not in filled and _look_up(name, variables) is _UNDEFINED
     ]
 
 

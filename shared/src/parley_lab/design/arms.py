@@ -16,6 +16,7 @@ from parley_lab.design import references, sequences, stand_ins
 from parley_lab.design import treatments as arm
 from parley_lab.design.complaints import one_of, translate
 from parley_lab.design.document import json_schema
+from parley_lab.kinds.questions.rows import filled_by_rows
 from parley_lab.kinds.stages import parts_of, read_stage
 
 Json = Any
@@ -174,7 +175,7 @@ def _stage(
     # What readers have answered may be nothing.
     nothing = {name: "" for _, name in texts.places(fields) if texts.is_of_reader(name)}
     filled = texts.fill(fields, {**values, **nothing})
-    found = texts.problems(fields, values)
+    found = texts.problems(fields, values, filled=filled_by_rows(fields))
     try:
         read_stage(filled)
     except ValidationError as error:

@@ -22,6 +22,7 @@ from parley_lab.design.arms import Arms
 from parley_lab.design.complaints import LANGUAGE_EXPECTED, one_of, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
 from parley_lab.design.stand_ins import unknown_persona
+from parley_lab.kinds.questions.rows import filled_by_rows
 from parley_lab.kinds.stages import parts_of, read_stage
 
 Json = Any
@@ -136,9 +137,13 @@ def _language(value: Mapping[str, Json]) -> Iterator[Problem]:
 
 
 def _unread_table(value: Mapping[str, Json]) -> Iterator[Problem]:
-    """A table that was not read: the command line replaces it with its rows before this check."""
+    """Tables that were not read: the command line replaces them with their rows before this check."""
     if value.get("personas_from") is not None:
         yield Problem("personas_from", "a table", "`personas`: only the command line reads tables")
+    for index, stage in enumerate(_list(value.get("stages"))):
+        rows = stage.get("rows") if isinstance(stage, Mapping) else None
+        if isinstance(rows, Mapping) and rows.get("file") is not None:
+            yield Problem(f"stages[{index}].rows.file", "a table", "`items`: only the command line reads tables")
 
 
 def _repeated_ids(parts: _Parts) -> Iterator[Problem]:
@@ -417,7 +422,8 @@ def _unfilled(parts: _Parts, value: Mapping[str, Json], values: Mapping[str, Jso
         for index, part in enumerate(_list(value.get(what))):
             if index not in valid and isinstance(part, Mapping):
                 texts_of = {name: field for name, field in part.items() if name != "model"}
-                yield from texts.problems(texts_of, values, f"{what}[{index}]")
+                filled = filled_by_rows(part)
+                yield from texts.problems(texts_of, values, f"{what}[{index}]", filled=filled)
 
 
 def _once(found: Iterable[Problem]) -> list[Problem]:

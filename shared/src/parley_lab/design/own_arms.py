@@ -17,6 +17,7 @@ from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.design import treatments as arm
 from parley_lab.kinds import of_everybody, plays_together
+from parley_lab.kinds.questions.rows import filled_by_rows
 from parley_lab.kinds.stages import kind_of, parts_of, read_of_everybody, read_stage
 
 Json = Any
@@ -163,7 +164,9 @@ def _unfilled(file: Allocating, shared: Mapping[str, str]) -> Iterator[Problem]:
     expected = "a name with a value in `variables` of the experiment, for those who have no arm: mediators and the lab"
     for number, stage in file.stages.items():
         if stage.id in shared and not parts_of(stage).is_private:
-            for problem in texts.problems(stage.model_dump(mode="json"), file.values, f"stages[{number}]"):
+            fields = stage.model_dump(mode="json")
+            filled = filled_by_rows(fields)
+            for problem in texts.problems(fields, file.values, f"stages[{number}]", filled=filled):
                 yield Problem(problem.where, problem.found, expected)
     differing = {name for treatment in file.treatments.values() for name in treatment.variables}
     for number, stage in file.stages.items():

@@ -15,7 +15,7 @@ from parley_lab.base.errors import InvalidInput, Problem, TooLarge
 from parley_lab.contracts.experiment import Persona, PersonaId, PersonasFrom
 from parley_lab.design import assigning
 from parley_lab.design.complaints import one_of, translate, with_a_point
-from parley_lab.design.tables import Row, Table, Value, read_csv
+from parley_lab.design.tables import Row, Table, Value, number_in, read_csv
 from parley_lab.design.treatments import merged
 
 Json = Any
@@ -153,7 +153,8 @@ def _records(source: PersonasFrom, table: Table) -> list[_Record]:
 def _record(source: PersonasFrom, names: Sequence[str], row: Row) -> _Record:
     shown = dict(zip(names, row.cells, strict=True))
     values = {names[index]: value for index, value in row.values.items()}
-    values |= {name: _number(shown[name]) for name in source.numbers if name not in values and shown[name].strip()}
+    numbers = {name: number_in(shown[name]) for name in source.numbers if name not in values}
+    values |= {name: number for name, number in numbers.items() if number is not None}
     return _Record(row.where, shown, values)
 
 
@@ -212,19 +213,8 @@ def _bad_rows(source: PersonasFrom, names: Sequence[str], table: Table) -> Itera
         seen.setdefault(persona_id, row.where.removeprefix(f"{source.file} "))
         for name in source.numbers:
             cell = row.cells[names.index(name)]
-            if cell.strip() and _number(cell) is None:
+            if cell.strip() and number_in(cell) is None:
                 yield Problem(f"{row.where}, {name}", repr(cell), with_a_point(cell.strip()) or "a number")
-
-
-def _number(cell: str) -> Any:
-    """The number in a cell; None: it is none."""
-    try:
-        number = float(cell.strip().replace("\u2212", "-"))
-    except ValueError:
-        return None
-    if number != number or number in (float("inf"), float("-inf")):
-        return None
-    return int(number) if number.is_integer() and "." not in cell and "e" not in cell.lower() else number
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from parley_lab.design.pairings import placed_in_pairings, with_pairings, withou
 from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, with_spaces
 from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
+from parley_lab.design.row_tables import with_row_tables, without_unread_rows
 
 Json = Any
 
@@ -98,6 +99,9 @@ def read(
     text = text if name.lower().endswith(".json") else with_spaces(text)
     value = parse(text, name, max_bytes=max_bytes)
     whole, problems = (value, []) if read_table is None else with_table(value, read_table)
+    if read_table is not None:
+        whole, of_rows = with_row_tables(whole, read_table)
+        problems = [*problems, *of_rows]
     if read_words is not None:
         whole, of_words = with_words(whole, read_words)
         problems = [*problems, *of_words]
@@ -133,6 +137,7 @@ def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
     if value.get("personas_from") is not None and reading.problems:
         # Nor without the table.
         further = _without(further, "cohorts", "personas_from")
+    further = without_unread_rows(further, is_told=bool(reading.problems))
     problems += further if problems else placed_in_pairings(placed_in_factors(further, value), value)
     problems += reading.problems
     if experiment is None or problems:

@@ -106,3 +106,14 @@ def _header(text: str, separator: str) -> list[str]:
         return next(csv.reader(StringIO(text, newline=""), delimiter=separator), [])
     except csv.Error:
         return []
+
+
+def number_in(cell: str) -> int | float | None:
+    """The number in a cell; None: it is none."""
+    try:
+        number = float(cell.strip().replace("\u2212", "-"))
+    except ValueError:
+        return None
+    if number != number or number in (float("inf"), float("-inf")):
+        return None
+    return int(number) if number.is_integer() and "." not in cell and "e" not in cell.lower() else number

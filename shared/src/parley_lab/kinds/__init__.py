@@ -13,6 +13,7 @@ from parley_lab.kinds.data import (
     Report,
     Reporter,
     ReportTable,
+    RowAsked,
     Table,
 )
 from parley_lab.kinds.effects import Effect, End, Pay, SetProfile
@@ -115,6 +116,7 @@ __all__ = [
     "Report",
     "ReportTable",
     "Reporter",
+    "RowAsked",
     "Said",
     "Scripts",
     "Sentence",

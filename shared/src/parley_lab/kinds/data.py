@@ -12,7 +12,7 @@ COLUMNS_OF_ROWS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "st
 """The columns that say which stage in which cohort a row of a kind's table is of."""
 
 FILES_OF_THE_LAB: Final = frozenset(
-    {"participants", "members", "answers", "messages", "model_calls", "balance", "variables", "payments"}
+    {"participants", "members", "answers", "messages", "model_calls", "balance", "variables", "payments", "rows"}
 )
 """The CSV files that the lab itself writes, without their ending."""
 
@@ -32,6 +32,19 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class RowAsked:
+    """The row of a table that a question is about.
+
+    `place`: its place among those that the member was asked about, from 1; None: it is not known yet. `levels`: those
+    that were drawn for it and the member, by name.
+    """
+
+    id: str
+    place: int | None
+    levels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """One question with a member's answer: a line of the long table.
 
@@ -47,6 +60,7 @@ class Answered:
     is_correct: bool | None = None
     is_valid: bool = True
     asked_as: str = PAGE
+    row: "RowAsked | None" = None
 
 
 @dataclass(frozen=True, slots=True)

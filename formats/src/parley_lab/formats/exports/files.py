@@ -254,7 +254,7 @@ async def _write_tables(
         ),
         (
             "answers.csv",
-            [*rows.ANSWER_COLUMNS, *(rows.PROCESS_COLUMNS if _records_process(arms) else ())],
+            [*rows.ANSWER_COLUMNS, *rows.row_columns(arms), *(rows.PROCESS_COLUMNS if _records_process(arms) else ())],
             reads.answers(session, experiment.id, with_pages=read_for.names_answers),
             lambda row: rows.answer(row, read_for),
         ),
@@ -278,6 +278,9 @@ async def _write_tables(
         ),
         *_own_tables(session, experiment, arms, reporters),
     ]
+    columns_of_rows, lines = rows.rows_of_stages(arms)
+    if lines:
+        tables.append(("rows.csv", columns_of_rows, _one_by_one(lines), lambda row: [row]))
     if experiment.document.get("treatments"):
         balance = reads.balance(session, experiment.id)
         columns = [*rows.BALANCE_COLUMNS, *rows.mean_columns(arms)]
@@ -297,6 +300,11 @@ async def _write_tables(
         )
         for name, columns, source, spread in tables
     }
+
+
+async def _one_by_one(lines: Iterable[Mapping[str, Any]]) -> Rows:
+    for line in lines:
+        yield line
 
 
 def _records_process(arms: Mapping[str, Resolved]) -> bool:

@@ -8,8 +8,10 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Resolved
 from parley_lab.design.own_arms import why_shared
 from parley_lab.formats.exports.readers import ReadFor
-from parley_lab.kinds import COLUMNS_OF_ROWS, PAGE, Answered, Data, Json, Table, plays_together
+from parley_lab.kinds import COLUMNS_OF_ROWS, PAGE, Answered, Data, Json, RowAsked, Table, plays_together
 from parley_lab.kinds.attendees import attendee
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.rows import Rows
 from parley_lab.kinds.stages import parts_of
 from parley_lab.views.builder import Facts, People, lab_view
 from parley_lab.views.playing import play_on
@@ -86,6 +88,8 @@ ANSWER_COLUMNS: Final = (
 )
 PROCESS_COLUMNS: Final = ("pasted_characters", "keys", "out_of_focus", "seconds")
 """How an answer came about, where the experiment records it."""
+ROW_COLUMNS: Final = ("row", "place")
+"""Which row of a table a question was about, where stages ask about rows."""
 BALANCE_COLUMNS: Final = ("treatment", "cohorts", "seats", "people", "agents", "completed", "out")
 VARIABLE_COLUMNS: Final = ("cohort_path", "cohort", "treatment", "member_path", "scope", "name", "value", "draw")
 MESSAGE_COLUMNS: Final = (
@@ -171,6 +175,36 @@ def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[s
                 names = [column.name for column in (*data.columns(), *data.group_columns())]
                 columns.update(dict.fromkeys(f"{stage_id}.{name}" for name in names))
     return list(columns)
+
+
+def row_columns(arms: Mapping[str, Resolved]) -> list[str]:
+    """The columns of the long table about the rows of stages, with one for each name of levels; none without rows."""
+    asked = [rows for _, rows in _rows_of(arms)]
+    levels = (f"level.{name}" for rows in asked for name in rows.levels)
+    return [*ROW_COLUMNS, *dict.fromkeys(levels)] if asked else []
+
+
+def rows_of_stages(arms: Mapping[str, Resolved]) -> tuple[list[str], list[dict[str, Json]]]:
+    """The rows that stages ask about: the columns of a table and its lines, one for each row as arms have it."""
+    columns, lines = dict.fromkeys(("stage", *ROW_COLUMNS[:1])), list[dict[str, Json]]()
+    for stage_id, rows in _rows_of(arms):
+        columns.update(dict.fromkeys(name for name in rows.columns if name not in ("id", *columns)))
+        for row_id, item in zip(rows.ids, rows.items, strict=True):
+            own = {name: cell for name, cell in item.items() if name != "id"}
+            lines.append({**own, "stage": stage_id, "row": row_id})
+    once = {tuple(line.items()): line for line in lines}
+    return list(columns), list(once.values())
+
+
+def _rows_of(arms: Mapping[str, Resolved]) -> Iterator[tuple[str, Rows]]:
+    """The rows of each stage that has some, as arms have them: each once."""
+    found: dict[str, list[Rows]] = {}
+    for resolved in arms.values():
+        for stage in resolved.stages:
+            rows = stage.rows if isinstance(stage, AskedOfRows) else None
+            if rows is not None and rows not in found.setdefault(stage.id, []):
+                found[stage.id].append(rows)
+                yield stage.id, rows
 
 
 def attribute_columns(arms: Mapping[str, Resolved]) -> list[str]:
@@ -283,7 +317,8 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
         for one in questions:
             line = {
                 **common,
-                **process.get(one.field.partition(".")[0], process.get("", {}) if len(process) == 1 else {}),
+                **_row(one.row),
+                **_process_of(one.field, process),
                 "label": one.label,
                 "text": one.text,
                 "correct": one.is_correct,
@@ -297,6 +332,17 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
                 continue
             for field, value in _parts(stage, one, row["value"] if row["key"] == PAGE else None):
                 yield {**line, "field": field, "type": type_of(value), "value": value}
+
+
+def _row(row: RowAsked | None) -> dict[str, Json]:
+    levels = {} if row is None else {f"level.{name}": level for name, level in row.levels.items()}
+    return {} if row is None else {"row": row.id, "place": row.place, **levels}
+
+
+def _process_of(field: str, process: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+    """How the answer to a question came about: it may be told of the question, of what it is a part of, or of all."""
+    whole = process.get("", {}) if len(process) == 1 else {}
+    return process.get(field, process.get(field.partition(".")[0], whole))
 
 
 def _is_made_by_lab(stage: StageConfig) -> bool:

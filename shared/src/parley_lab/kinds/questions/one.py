@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.kinds import PAGE, Answered, Json
+from parley_lab.kinds import PAGE, Answered, Json, RowAsked
 from parley_lab.kinds.questions.answers import PageReply, found_in_words
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion
 from parley_lab.kinds.questions.numeric_questions import GridQuestion
@@ -54,4 +54,5 @@ def answered(question: BaseQuestion, answer: Json, *, asked_as: str = PAGE) -> A
         text=question.in_words(answer) if is_told else None,
         is_correct=question.is_correct(answer),
         asked_as=asked_as,
+        row=None if (row := question.row) is None else RowAsked(row.id, row.number, row.levels),
     )

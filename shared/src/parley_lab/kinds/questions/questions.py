@@ -2,9 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.replies import Truth, text
@@ -13,6 +13,7 @@ from parley_lab.base.storable import is_storable_number, is_storable_text
 from parley_lab.contracts.experiment import Document, Paste, Slug
 from parley_lab.contracts.texts import Title
 from parley_lab.kinds import Column, Json, form
+from parley_lab.kinds.questions.rows import AskedRow, named
 
 Number = int | float
 LONGEST_TEXT: Final = 10_000
@@ -45,6 +46,18 @@ class BaseQuestion(Document):
     """The question is shown only when this is true; left out: always."""
     required: bool = True
     """Whether it must be answered; if not, null is an answer."""
+    _row: AskedRow | None = PrivateAttr(default=None)
+
+    @property
+    def row(self) -> AskedRow | None:
+        """The row that it is asked about; None: the stage has none."""
+        return self._row
+
+    def of_row(self, row: AskedRow, show_if: Rule | None) -> Self:
+        """The same question as that of a row, with its own id."""
+        found = self.model_copy(update={"id": named(row.id, self.id), "show_if": show_if})
+        found._row = row
+        return found
 
     @property
     def label(self) -> str:

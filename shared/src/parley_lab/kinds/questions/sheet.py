@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows, in_file, rows_problems
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, OptionsQuestion
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion, ScaleQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, TextQuestion, Unfit
@@ -19,7 +20,7 @@ AnyQuestion = Annotated[
 ]
 
 
-class QuestionPage(StageConfig):
+class QuestionPage(AskedOfRows):
     """A stage whose page has questions; kinds that ask some are made of it."""
 
     has_one_answer_each: ClassVar[bool] = True
@@ -37,8 +38,13 @@ class QuestionPage(StageConfig):
         return any(question.has_correct for question in self.questions)
 
 
-def problems(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
-    """`where` is relative to the stage."""
+def problems(stage: QuestionPage, earlier: Sequence[StageConfig], *, may_draw: bool = True) -> Iterator[Problem]:
+    """`where` is relative to the stage. may_draw: whether the kind draws rows."""
+    of_rows = [*rows_problems(stage, may_draw=may_draw)]
+    yield from of_rows or in_file(stage, _of_questions(stage, earlier))
+
+
+def _of_questions(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
     pages = (one for one in earlier if isinstance(one, QuestionPage) and one.has_one_answer_each)
     known = {one.id: {question.id: question for question in one.questions} for one in pages}
     before: dict[str, BaseQuestion] = {}

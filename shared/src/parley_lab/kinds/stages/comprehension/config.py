@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictFloat, StrictInt
 
 from parley_lab.base.errors import Problem
-from parley_lab.contracts.experiment import Slug, StageConfig
+from parley_lab.contracts.experiment import Slug
 from parley_lab.kinds import Column, Json
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.questions import TextQuestion, Unfit
 
@@ -69,7 +70,7 @@ class CheckedChoice(ChoiceQuestion):
 CheckedQuestion = Annotated[CheckedText | CheckedChoice, Field(discriminator="kind")]
 
 
-class ComprehensionStage(StageConfig):
+class ComprehensionStage(AskedOfRows):
     """Questions on the instructions; a participant goes on when all answers are right."""
 
     kind: Literal["comprehension"] = "comprehension"

@@ -21,6 +21,7 @@ from parley_lab.kinds import (
     StageKind,
     heading,
 )
+from parley_lab.kinds.questions.asked_of_rows import in_file, rows_problems
 from parley_lab.kinds.questions.choices import Option
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions, ComprehensionScripts
 from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of
@@ -56,6 +57,10 @@ class Comprehension(StageKind[ComprehensionStage]):
     config_model = ComprehensionStage
 
     def problems(self, stage: ComprehensionStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        of_rows = [*rows_problems(stage, may_draw=False)]
+        return of_rows or in_file(stage, self._question_problems(stage))
+
+    def _question_problems(self, stage: ComprehensionStage) -> list[Problem]:
         found: list[Problem] = []
         before: set[str] = set()
         for index, asked in enumerate(stage.questions):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from parley_lab.kinds import (
     FilledIn,
     Form,
     Json,
+    Member,
     OwnView,
     PageScripts,
     Question,
@@ -31,7 +33,7 @@ from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unf
 from parley_lab.kinds.questions.shown import rule_on_page
 from parley_lab.kinds.stages.survey import entries
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ordered, with_order, without_order
+from parley_lab.kinds.stages.survey.order import asked_of, ordered, with_order, without_order
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
 _HONESTLY: Final = (
@@ -55,17 +57,17 @@ class SurveyQuestions(Questions):
             return []
         pages = answers.earlier_pages(view)
         if stage.ask == "all_at_once":
-            return [Ask(me.id, PAGE, "page")] if answers.possible_questions(stage, pages) else []
+            return [Ask(me.id, PAGE, "page")] if answers.possible_questions(asked_of(stage, view), pages) else []
         due = entries.due(ordered(stage, view), pages, entries.given(stage, view))
         return [Ask(me.id, entries.key_of(question), "question") for question in due]
 
     def question(self, view: OwnView, ask: Ask) -> Question:
-        question = entries.question_of(self._stage, ask.key)
-        pages = answers.earlier_pages(view)
+        asked = asked_of(self._stage, view)
+        question = entries.question_of(asked, ask.key)
         if question is None:
-            return WholePage(self._stage, view, pages)
+            return WholePage(self._stage, view, answers.earlier_pages(view))
         mine = entries.question_of(ordered(self._stage, view), ask.key) or question
-        return _OneQuestion(self._stage, mine, is_first=not entries.given(self._stage, view))
+        return _OneQuestion(asked, question, mine, is_first=not entries.given(asked, view))
 
     def shown(self, answer: Json) -> Json:
         """Without the order, which the page has."""
@@ -75,20 +77,28 @@ class SurveyQuestions(Questions):
         return 1 if self._stage.ask == "all_at_once" else len(self._stage.questions)
 
 
-@dataclass(frozen=True, slots=True)
 class WholePage(Question):
     """All questions at once, in the member's order; answers are checked against the file's."""
 
-    stage: SurveyStage
-    view: OwnView
-    pages: answers.Pages
+    def __init__(self, stage: SurveyStage, view: OwnView, pages: answers.Pages) -> None:
+        self._stage = stage
+        self._view = view
+        self._pages = pages
+
+    @cached_property
+    def _asked(self) -> SurveyStage:
+        return asked_of(self._stage, self._view)
+
+    @cached_property
+    def _ordered(self) -> SurveyStage:
+        return ordered(self._stage, self._view)
 
     def form(self) -> Form:
-        asked = answers.possible_questions(ordered(self.stage, self.view), self.pages)
+        asked = answers.possible_questions(self._ordered, self._pages)
         return Form(tuple(self._field(question) for question in asked))
 
     def _field(self, question: BaseQuestion) -> Field:
-        rule = rule_on_page(question, self.stage, self.pages)
+        rule = rule_on_page(question, self._stage, self._pages)
         show_if = None if rule is None else rule.model_dump(mode="json")
         return Field(question.id, question.field_schema(), is_required=question.required, show_if=show_if)
 
@@ -96,39 +106,43 @@ class WholePage(Question):
         return _PAGE_TASK
 
     def reply_model(self) -> type[BaseModel]:
-        return answers.reply_model(ordered(self.stage, self.view), self.pages)
+        return answers.reply_model(self._ordered, self._pages)
 
     def answer_from_reply(self, reply: BaseModel) -> Json:
-        return answers.without_hidden(self.stage, _page_reply(reply))
+        return answers.without_hidden(self._asked, _page_reply(reply))
 
     def check(self, answer: Json) -> Json:
-        stored = answers.check(self.stage, without_order(answer), self.pages)
-        return with_order(self.stage, self.view, stored)
+        stored = answers.check(self._asked, without_order(answer), self._pages)
+        return with_order(self._stage, self._view, stored)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """Valid answers are kept, others are missing; an agent without any reply leaves, with the reason."""
-        is_kept = replies and self.stage.on_invalid == "missing"
+        is_kept = replies and self._stage.on_invalid == "missing"
         if not is_kept:
             return "drop"
-        found = salvage.of_page(self.stage, self.pages, replies)
-        return Substitute(with_order(self.stage, self.view, found.value), found.missing)
+        found = salvage.of_page(self._asked, self._pages, replies)
+        return Substitute(with_order(self._stage, self._view, found.value), found.missing)
 
     def filled_in(self, begun: Json, default: Mapping[str, Json]) -> FilledIn | None:
         filled = begun if isinstance(begun, Mapping) else {}
-        given = entries.given(self.stage, self.view)
-        found = answers.filled_in(self.stage, self.pages, given=given, begun=filled, default=default)
-        return replace(found, value=with_order(self.stage, self.view, found.value)) if found.holds_any else None
+        given = entries.given(self._asked, self._view)
+        found = answers.filled_in(self._asked, self._pages, given=given, begun=filled, default=default)
+        return replace(found, value=with_order(self._stage, self._view, found.value)) if found.holds_any else None
 
     def written(self, answer: Json) -> str:
-        return _typed(self.stage, PAGE, answer)
+        return _typed(self._stage, PAGE, answer)
 
     def hints(self) -> Mapping[str, Hint]:
-        return {**_hints(self.stage.questions), **suggested(fixed_answers(self.stage, self.view.me))}
+        fixed = fixed_of(self._stage, self._view.me)
+        return {**_hints(self._stage.questions), **suggested(fixed)}
 
 
 @dataclass(frozen=True, slots=True)
 class _OneQuestion(Question):
+    """One question as the member has it; `in_file` has its options in the order of the file."""
+
     stage: SurveyStage
+    in_file: BaseQuestion
     question: BaseQuestion
     is_first: bool
 
@@ -146,7 +160,7 @@ class _OneQuestion(Question):
 
     def check(self, answer: Json) -> Json:
         """Several chosen options are stored in the order of the file."""
-        return one.check(entries.question_of(self.stage, entries.key_of(self.question)) or self.question, answer)
+        return one.check(self.in_file, answer)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         is_kept = replies and self.stage.on_invalid == "missing"
@@ -162,6 +176,13 @@ class _OneQuestion(Question):
 
     def hints(self) -> Mapping[str, Hint]:
         return _hints(self.stage.questions)
+
+
+def fixed_of(stage: SurveyStage, me: Member) -> dict[str, Json]:
+    """What the persona's script answers, by question; what it says of a question of the file it says in each row."""
+    fixed = fixed_answers(stage, me)
+    asked = ((one.id, one.row.asks) for one in stage.questions if one.row is not None)
+    return {**{name: fixed[asks] for name, asks in asked if asks in fixed}, **fixed}
 
 
 def _page_reply(reply: BaseModel) -> answers.PageReply:
@@ -197,8 +218,11 @@ class SurveyScripts(PageScripts):
     def question(self, view: OwnView) -> Question:
         return WholePage(self._survey, view, answers.earlier_pages(view))
 
+    def fixed(self, view: OwnView) -> Mapping[str, Json]:
+        return fixed_of(self._survey, view.me)
+
     def problems_of(self, name: str, answer: Json) -> Iterator[Problem]:
-        asked = next((question for question in self._survey.questions if question.id == name), None)
+        asked = next((question for question in self._survey.questions if name in _names(question)), None)
         if asked is None:
             yield Problem("", "an answer", "the id of a question of this survey")
             return
@@ -206,3 +230,8 @@ class SurveyScripts(PageScripts):
             asked.answered(answer)
         except Unfit as unfit:
             yield Problem("", answers.found_in_words(answer), unfit.expected)
+
+
+def _names(question: BaseQuestion) -> tuple[str, ...]:
+    """By which a script may name the question: its id, and that of a row's question in the file."""
+    return (question.id,) if question.row is None else (question.id, question.row.asks)

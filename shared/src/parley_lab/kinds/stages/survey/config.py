@@ -17,12 +17,13 @@ class SurveyStage(QuestionPage):
     show_correct: bool = False
     """Whether the page shows which answers were right, once it is answered."""
     shuffle_questions: bool = False
-    """Whether each participant has the questions in a different order; a question comes after those that its rule
-    reads.
+    """Whether each participant has the questions in a different order, of each row those of the row; a question comes
+    after those that its rule reads.
     """
     shuffle_options: bool = False
     """Whether each participant has the options of each question in a different order."""
 
     @property
-    def is_shuffled(self) -> bool:
-        return self.shuffle_questions or self.shuffle_options
+    def is_drawn(self) -> bool:
+        """Whether members have other rows, or questions or options in another order."""
+        return self.shuffle_questions or self.shuffle_options or self.is_drawn_of_rows

@@ -7,7 +7,7 @@ from parley_lab.kinds import PAGE, Block, Json, OwnView
 from parley_lab.kinds.questions.answers import earlier_pages, possible_questions
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ordered
+from parley_lab.kinds.stages.survey.order import as_answered, ordered
 from parley_lab.kinds.stages.survey.page import marks
 
 
@@ -23,7 +23,7 @@ def with_answers(stage: SurveyStage, view: OwnView) -> list[Block]:
     had = ordered(stage, view)
     own = [_answers("Your answers:", view.own.get(PAGE), had, is_own=True)] if view.me.kind == "participant" else []
     others = [
-        _answers(f"Answers of {member.name}:", view.shown[member.id], stage)
+        _answers(f"Answers of {member.name}:", view.shown[member.id], as_answered(stage, view.shown[member.id]))
         for member in view.members
         if member.kind == "participant" and member.id in view.shown
     ]

@@ -1,12 +1,15 @@
-"""A participant's order of questions and options, where it is drawn: the same for page, prompt and data."""
+"""What is drawn for a participant of a survey, where it is: rows, their levels, and the order of questions and options.
+The same for page, prompt and data."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from random import Random
 from typing import Any, Final
 
 from parley_lab.base import rules, seeds
 from parley_lab.kinds import Column, Draws, Json, Member, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
+from parley_lab.kinds.questions.drawn_rows import drawn_rows
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
@@ -21,17 +24,57 @@ class OrderDraws(Draws):
         return {CHANCE: drawn.get(CHANCE) or f"{rng.getrandbits(63)}"}
 
 
+def _chance(view: OwnView) -> tuple[int, str]:
+    """The seed of the cohort, and the reader's seat."""
+    return int(view.draws[CHANCE]), view.me.path.rpartition("/")[2]
+
+
+def asked_of(stage: SurveyStage, view: OwnView) -> SurveyStage:
+    """The stage with the reader's rows alone, each with the questions and options in the file's order."""
+    if stage.rows is None or not stage.is_drawn_of_rows or CHANCE not in view.draws:
+        return stage
+    seed, seat = _chance(view)
+    return with_rows(stage, drawn_rows(stage.rows, lambda name: seeds.rng(seed, f"{seat}/rows/{name}")))
+
+
+def with_rows(stage: SurveyStage, drawn: Mapping[str, Mapping[str, str]]) -> SurveyStage:
+    """The stage with the questions of these rows, in this order; `drawn` has the levels of each row by its id."""
+    variants, rows = stage.variants, stage.rows
+    assert rows is not None
+    asked = (variants.get((row_id, rows.combined(levels)), ()) for row_id, levels in drawn.items())
+    return stage.model_copy(update={"questions": tuple(one for questions in asked for one in questions)})
+
+
 def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
     """The stage in the reader's order. Answers are checked against the file's own order."""
-    if not stage.is_shuffled or CHANCE not in view.draws:
+    return _in_order(asked_of(stage, view), view)
+
+
+def _in_order(stage: SurveyStage, view: OwnView) -> SurveyStage:
+    if not (stage.shuffle_options or stage.shuffle_questions) or CHANCE not in view.draws:
         return stage
-    seed, seat = int(view.draws[CHANCE]), view.me.path.rpartition("/")[2]
+    seed, seat = _chance(view)
     questions: Sequence[BaseQuestion] = stage.questions
     if stage.shuffle_options:
         questions = [_with_shuffled_options(one, seeds.rng(seed, f"{seat}/options/{one.id}")) for one in questions]
     if stage.shuffle_questions:
-        questions = _shuffled(questions, stage.id, seeds.rng(seed, f"{seat}/questions"))
+        questions = [one for row in _by_row(questions) for one in _shuffled_in(row, stage.id, seed, seat)]
     return stage.model_copy(update={"questions": tuple(questions)})
+
+
+def _by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
+    """The questions of each row; without rows all of them."""
+    return [list(row) for _, row in groupby(questions, lambda one: row_id_of(one))]
+
+
+def row_id_of(question: BaseQuestion) -> str:
+    """The row of the question; empty without one."""
+    return "" if question.row is None else question.row.id
+
+
+def _shuffled_in(row: Sequence[BaseQuestion], here: str, seed: int, seat: str) -> list[BaseQuestion]:
+    row_id = row_id_of(row[0])
+    return _shuffled(row, here, seeds.rng(seed, f"{seat}/questions/{row_id}" if row_id else f"{seat}/questions"))
 
 
 def _with_shuffled_options(question: BaseQuestion, rng: Random) -> BaseQuestion:
@@ -59,11 +102,14 @@ def _looked_at(question: BaseQuestion, here: str) -> set[str]:
 
 
 def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> dict[str, Json]:
-    """The page with the order in which it was answered."""
-    if not stage.is_shuffled or CHANCE not in view.draws:
+    """The page with the order in which it was answered, and with the rows that were asked, each with its levels."""
+    if not stage.is_drawn or CHANCE not in view.draws:
         return dict(page)
     had = ordered(stage, view)
     order: dict[str, Any] = {}
+    if stage.is_drawn_of_rows:
+        order["rows"] = list(dict.fromkeys(map(row_id_of, had.questions)))
+        order["levels"] = {one.row.id: dict(one.row.levels) for one in had.questions if one.row and one.row.levels}
     if stage.shuffle_questions:
         order["questions"] = [one.id for one in had.questions]
     if stage.shuffle_options:
@@ -75,16 +121,45 @@ def without_order(page: Json) -> Json:
     return {name: value for name, value in page.items() if name != ORDER} if isinstance(page, Mapping) else page
 
 
+def as_answered(stage: SurveyStage, page: Json) -> SurveyStage:
+    """The stage with the rows that the stored page is about, as they were asked; without drawn rows as it is."""
+    order = page.get(ORDER) if isinstance(page, Mapping) else None
+    if not stage.is_drawn_of_rows or not isinstance(order, Mapping) or "rows" not in order:
+        return stage
+    return with_rows(stage, {row_id: order["levels"].get(row_id, {}) for row_id in order["rows"]})
+
+
 def columns(stage: SurveyStage) -> list[Column]:
     of_page = [Column("order", "The questions in their order", "text", derived=True)] if stage.shuffle_questions else []
     shuffled = [one for one in stage.questions if stage.shuffle_options and isinstance(one, OptionsQuestion)]
     of_options = (
         Column(f"{one.id}.order", f"{one.label} (order of options)", "text", derived=True) for one in shuffled
     )
-    return [*of_page, *of_options]
+    return [*_columns_of_rows(stage), *of_page, *of_options]
+
+
+def _columns_of_rows(stage: SurveyStage) -> list[Column]:
+    """Of each row its place among those that were asked, and its levels."""
+    rows = stage.rows
+    if rows is None or not stage.is_drawn_of_rows:
+        return []
+    said = {"place": "The place", **{name: f"The level of {name}" for name in rows.levels}}
+    return [
+        Column(
+            f"{row_id}.{name}", f"{words} of the row {row_id}", "integer" if name == "place" else "text", derived=True
+        )
+        for row_id in rows.ids
+        for name, words in said.items()
+    ]
 
 
 def cells(page: Mapping[str, Json]) -> dict[str, Json]:
     order = page.get(ORDER, {})
+    drawn = {
+        f"{row_id}.{name}": cell
+        for place, row_id in enumerate(order.get("rows", ()), start=1)
+        for name, cell in {"place": place, **order["levels"].get(row_id, {})}.items()
+    }
     of_page = {"order": " ".join(order["questions"])} if "questions" in order else {}
-    return {**of_page, **{f"{name}.order": " ".join(ids) for name, ids in order.get("options", {}).items()}}
+    of_options = {f"{name}.order": " ".join(ids) for name, ids in order.get("options", {}).items()}
+    return {**drawn, **of_page, **of_options}

@@ -8,7 +8,7 @@ from parley_lab.kinds import PAGE, Json, OwnView, PageContent, heading
 from parley_lab.kinds.questions.answers import earlier_pages
 from parley_lab.kinds.questions.shown import ShownQuestion, shown_questions
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ordered, without_order
+from parley_lab.kinds.stages.survey.order import asked_of, ordered, without_order
 
 
 class SurveyPage(PageContent):
@@ -24,9 +24,10 @@ class SurveyPage(PageContent):
 def page_of(stage: SurveyStage, view: OwnView) -> SurveyPage:
     own = without_order(view.own.get(PAGE))
     answers = own if isinstance(own, dict) else {}
+    asked = asked_of(stage, view)
     shown = shown_questions(ordered(stage, view), earlier_pages(view))
     return SurveyPage.model_validate(
-        {**heading(stage), "questions": shown, "answers": answers, "is_right": marks(stage, answers)}
+        {**heading(stage), "questions": shown, "answers": answers, "is_right": marks(asked, answers)}
     )
 
 

@@ -1,10 +1,12 @@
 """The data of a survey."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from parley_lab.kinds import Answered, Column, Data, Json, Label
+from parley_lab.kinds import Answered, Column, Data, Json, Label, RowAsked
 from parley_lab.kinds.questions import one
+from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey import entries, order
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
@@ -24,7 +26,8 @@ class SurveyData(Data):
 
     def cells(self, page: Json) -> dict[str, Json]:
         given = page if isinstance(page, Mapping) else {}
-        answered = [(question, given[question.id]) for question in self._stage.questions if question.id in given]
+        asked = order.as_answered(self._stage, page).questions
+        answered = [(question, given[question.id]) for question in asked if question.id in given]
         cells = {name: cell for question, answer in answered for name, cell in question.given_cells(answer).items()}
         right = [question.is_correct(answer) for question, answer in answered]
         score = {SCORE.name: right.count(True)} if self._stage.has_correct and given else {}
@@ -34,12 +37,28 @@ class SurveyData(Data):
         return [question.id for question in self._stage.questions if question.has_correct]
 
     def answered(self, key: str, answer: Json) -> list[Answered]:
-        questions = self._stage.questions
         alone = entries.question_of(self._stage, key)
-        page = answer if isinstance(answer, Mapping) else {}
-        given = page if alone is None else {alone.id: answer}
+        if alone is not None:
+            return [self._of_entry(alone, answer)]
+        given = answer if isinstance(answer, Mapping) else {}
+        places = {row_id: place for place, row_id in enumerate(given.get(order.ORDER, {}).get("rows", ()), start=1)}
         return [
-            one.answered(question, given[question.id], asked_as=entries.key_of(question))
-            for question in questions
+            _placed(one.answered(question, given[question.id], asked_as=entries.key_of(question)), places)
+            for question in order.as_answered(self._stage, answer).questions
             if question.id in given
         ]
+
+    def _of_entry(self, question: BaseQuestion, answer: Json) -> Answered:
+        """Of a row that was drawn the page alone knows the place, the levels and, with them, the words."""
+        line = one.answered(question, answer, asked_as=entries.key_of(question))
+        if line.row is None or not self._stage.is_drawn_of_rows:
+            return line
+        row = RowAsked(line.row.id, None)
+        return replace(line, label=question.id, is_correct=None, row=row) if line.row.levels else replace(line, row=row)
+
+
+def _placed(line: Answered, places: Mapping[str, int]) -> Answered:
+    """The line with the place that the row had for the member."""
+    if line.row is None or line.row.id not in places:
+        return line
+    return replace(line, row=replace(line.row, place=places[line.row.id]))

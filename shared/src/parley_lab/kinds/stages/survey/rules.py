@@ -1,6 +1,6 @@
 """The rules of a page of questions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from parley_lab.base.errors import Problem
@@ -14,7 +14,7 @@ from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
 from parley_lab.kinds.stages.survey import display, entries
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import OrderDraws, ordered, with_order
+from parley_lab.kinds.stages.survey.order import OrderDraws, asked_of, ordered, with_order
 from parley_lab.kinds.stages.survey.page import SurveyPage, page_of
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
@@ -29,6 +29,7 @@ class Survey(StageKind[SurveyStage]):
 
     def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = list(sheet.problems(stage, earlier))
+        found += _names_taken(stage)
         for name in ["score"] * stage.has_correct + ["order"] * stage.shuffle_questions:
             for index, question in enumerate(stage.questions):
                 if question.id == name:
@@ -49,18 +50,19 @@ class Survey(StageKind[SurveyStage]):
     def completion(self, stage: SurveyStage, view: OwnView) -> Completion:
         """The page is answered as a whole, or made of an agent's entries."""
         pages = answers.earlier_pages(view)
-        if PAGE in view.own or not answers.possible_questions(stage, pages):
+        asked = asked_of(stage, view)
+        if PAGE in view.own or not answers.possible_questions(asked, pages):
             return Done()
-        given = entries.given(stage, view)
+        given = entries.given(asked, view)
         if stage.ask == "all_at_once" or view.me.player != "agent" or entries.due(ordered(stage, view), pages, given):
             return Blocked((Reason("Please answer the questions on this page.", "answer_first"),))
         missing = [question_id for question_id, value in given.items() if value is None]
-        return Done(with_order(stage, view, answers.check(stage, given, pages, missing)))
+        return Done(with_order(stage, view, answers.check(asked, given, pages, missing)))
 
     def parts(self, stage: SurveyStage) -> Parts:
         return Parts(
             questions=SurveyQuestions(stage),
-            draws=OrderDraws() if stage.is_shuffled else None,
+            draws=OrderDraws() if stage.is_drawn else None,
             is_each_alone=True,
             data=SurveyData(stage),
             scripts=SurveyScripts(stage),
@@ -109,6 +111,19 @@ class Survey(StageKind[SurveyStage]):
                 CheckQuestion(id="agree", title="I will speak for myself.", required=True),
             ),
         )
+
+
+def _names_taken(stage: SurveyStage) -> Iterator[Problem]:
+    """Questions of rows with the name of a column that says of the row what was drawn."""
+    if stage.rows is None or not stage.is_drawn_of_rows:
+        return
+    taken = {"place": "at which place the row was", **dict.fromkeys(stage.rows.levels, "which level was drawn")}
+    written = dict.fromkeys(one.row.asks for one in stage.questions if one.row is not None)
+    for index, name in enumerate(written):
+        if name in taken:
+            yield Problem(f"questions[{index}].id", repr(name), f"another id: the column `{name}` says {taken[name]}")
+    if "place" in stage.rows.levels:
+        yield Problem("rows.levels.place", "'place'", f"another name: the column `place` says {taken['place']}")
 
 
 KIND = Survey()

@@ -58,7 +58,7 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
     config_model = SurveyPerParticipantStage
 
     def problems(self, stage: SurveyPerParticipantStage, earlier: Sequence[StageConfig]) -> list[Problem]:
-        found = list(sheet.problems(stage, earlier))
+        found = list(sheet.problems(stage, earlier, may_draw=False))
         if not stage.progress.wait_for_all and stage.progress.min_participants < 2:
             expected = "wait_for_all, or min_participants of 2 or more: who is there at the opening is asked about"
             found.append(Problem("progress", "a stage that waits for nobody", expected))

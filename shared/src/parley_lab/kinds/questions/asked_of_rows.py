@@ -1,0 +1,241 @@
+"""A stage whose questions may be asked about each row of a table, and what is wrong with its rows."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final, Self
+
+from pydantic import (
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from parley_lab.base import variables as texts
+from parley_lab.base.errors import MOST_PROBLEMS, Problem
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.questions.rows import (
+    ID,
+    LONGEST_ID,
+    MOST_ASKED,
+    ROW,
+    AnyRows,
+    AskedRow,
+    Combination,
+    Rows,
+    in_row,
+    placed_in_file,
+    row_by_row,
+    written_out,
+)
+
+Json = Any
+_ROWS: Final[TypeAdapter[Rows]] = TypeAdapter(AnyRows)
+_ROW_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class Written:
+    """The questions as the file has them, and those of each row in each combination of levels. Stages with the same
+    fields are equal whatever was made of them."""
+
+    __slots__ = ("questions", "variants")
+
+    def __init__(
+        self, questions: Sequence[Json], variants: Mapping[tuple[str, Combination], tuple[BaseQuestion, ...]]
+    ) -> None:
+        self.questions = questions
+        self.variants = variants
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written)
+
+    __hash__ = None  # type: ignore[assignment]  # it is no key
+
+
+class AskedOfRows(StageConfig):
+    """A stage with `questions`; with `rows` these are the questions of each row, in the order of the rows.
+
+    It is written, stored and changed by treatments as the file has it.
+    """
+
+    rows: AnyRows | None = None
+    """What the questions are asked about, once for each row: a list of rows, or an object with `items` or a `file`, and
+    with how rows are drawn. `{{row.name}}` in a question is the row's value in the column `name`."""
+    _written: Written | None = PrivateAttr(default=None)
+
+    @property
+    def variants(self) -> Mapping[tuple[str, Combination], tuple[BaseQuestion, ...]]:
+        """The questions of each row in each combination of levels; empty without rows."""
+        return {} if self._written is None else self._written.variants
+
+    @property
+    def is_drawn_of_rows(self) -> bool:
+        """Whether members have other rows, or in another order, or with other levels."""
+        return self.rows is not None and self._written is not None and self.rows.is_drawn
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _asked_of_each(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        rows, written = _rows_in(value)
+        if rows is None:
+            return handler(value)
+        try:
+            stage = handler({**value, "rows": rows, "questions": written_out(rows, written)})
+        except ValidationError as error:
+            raise placed_in_file(error, rows, len(written)) from None
+        return stage._of_rows(rows, written)
+
+    def _of_rows(self, rows: Rows, written: Sequence[Json]) -> Self:
+        made: Sequence[BaseQuestion] = self.questions  # type: ignore[attr-defined]  # each kind says which it takes
+        asked = {question.id for question in made[: len(written)]}
+        left = iter(made)
+        variants: dict[tuple[str, Combination], tuple[BaseQuestion, ...]] = {}
+        for number, combination, values in row_by_row(rows):
+            row_id, levels = str(values[ID]), dict(zip(rows.levels, combination, strict=True))
+            variants[row_id, combination] = tuple(
+                one.of_row(
+                    AskedRow(row_id, number, one.id, values, levels),
+                    None if one.show_if is None else in_row(one.show_if, row_id, asked, self.id),
+                )
+                for one in islice(left, len(written))
+            )
+        first = rows.combined({})
+        found = self.model_copy(update={"questions": tuple(one for row in rows.ids for one in variants[row, first])})
+        found._written = Written(written, variants)
+        return found
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        if self._written is not None and "questions" in fields:
+            return {**fields, "questions": list(self._written.questions)}
+        # What a stage without rows says of itself is what it always was.
+        if self.rows is None:
+            fields.pop("rows", None)
+        return fields
+
+
+def _rows_in(value: Json) -> tuple[Rows | None, Sequence[Json]]:
+    """The rows and the questions of a stage; None: they cannot be put together, and the check says why."""
+    written = value.get("questions") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or value.get("rows") is None or not isinstance(written, list | tuple):
+        return None, ()
+    try:
+        rows = _ROWS.validate_python(value["rows"])
+    except ValidationError:
+        return None, ()
+    is_usable = 0 < len(rows.items) * len(rows.combinations) * len(written) <= MOST_ASKED
+    return (rows, written) if is_usable else (None, ())
+
+
+def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Problem]:
+    """`where` is relative to the stage. may_draw: whether the kind draws rows, and not only asks about all of them."""
+    if stage.rows is None:
+        return
+    rows = stage.rows
+    if rows.file is not None:
+        yield Problem("rows.file", "a table", "`items`: only the command line reads tables")
+    elif not rows.items:
+        yield Problem("rows.items", "no rows", "a row for each thing that the questions are about")
+    elif stage._written is None:
+        yield Problem("rows", f"{len(rows.items)} rows", f"at most {MOST_ASKED} questions in all, each level counted")
+    else:
+        yield from islice(_bad_ids(rows, stage), MOST_PROBLEMS)
+        yield from _bad_draws(rows)
+        yield from _bad_levels(rows)
+        yield from _unknown_columns(stage, rows)
+    if rows.is_drawn and not may_draw:
+        yield Problem("rows", "rows that are drawn", f"rows alone: a {stage.kind} asks everybody about all of them")
+
+
+def _bad_ids(rows: Rows, stage: AskedOfRows) -> Iterator[Problem]:
+    written = stage._written.questions if stage._written else ()
+    longest = max((len(str(one.get("id", ""))) for one in written if isinstance(one, Mapping)), default=0)
+    first: dict[str, int] = {}
+    for index, row_id in enumerate(rows.ids):
+        where = f"rows.items[{index}].id"
+        if not _ROW_ID.fullmatch(row_id):
+            expected = "an id of letters, digits, `-` and `_`, at most 64, starting with a letter or digit"
+            yield Problem(where, repr(row_id), expected)
+        elif row_id in first:
+            yield Problem(where, f"{row_id!r}, as in rows.items[{first[row_id]}]", "an id of its own for every row")
+        elif len(row_id) + 1 + longest > LONGEST_ID:
+            expected = f"at most {LONGEST_ID - 1 - longest} characters: with the ids of questions at most {LONGEST_ID}"
+            yield Problem(where, repr(row_id), expected)
+        first.setdefault(row_id, index)
+
+
+def _bad_draws(rows: Rows) -> Iterator[Problem]:
+    if rows.take is not None and rows.take > len(rows.items):
+        yield Problem("rows.take", str(rows.take), f"at most {len(rows.items)}, the number of rows")
+    if rows.by is None:
+        return
+    if rows.by not in rows.columns:
+        yield Problem("rows.by", repr(rows.by), _one_of_columns(rows))
+        return
+    if rows.take is None:
+        yield Problem("rows.by", repr(rows.by), "`take` beside it: how many rows are drawn")
+        return
+    counts = Counter(texts.as_text(item.get(rows.by)) for item in rows.items)
+    each, rest = divmod(rows.take, len(counts))
+    if rest:
+        expected = f"a multiple of {len(counts)}: {rows.by!r} has the values {', '.join(map(repr, counts))}"
+        yield Problem("rows.take", str(rows.take), expected)
+        return
+    for value, count in counts.items():
+        if count < each:
+            expected = f"at most {count * len(counts)}: {count} have {value!r} in {rows.by!r}"
+            yield Problem("rows.take", str(rows.take), expected)
+
+
+def _bad_levels(rows: Rows) -> Iterator[Problem]:
+    for name, columns in rows.levels.items():
+        if name in rows.columns or name == ID:
+            yield Problem(f"rows.levels.{name}", repr(name), "a name that no column has")
+        if len(set(columns)) != len(columns) or len(columns) < 2:
+            yield Problem(f"rows.levels.{name}", ", ".join(columns) or "nothing", "two columns or more, each once")
+        for index, column in enumerate(columns):
+            if column not in rows.columns:
+                yield Problem(f"rows.levels.{name}[{index}]", repr(column), _one_of_columns(rows))
+
+
+def _unknown_columns(stage: AskedOfRows, rows: Rows) -> Iterator[Problem]:
+    """Places of rows that no column fills, and those where no row is."""
+    fields = {name: part for name, part in stage.model_dump(mode="json").items() if name != "rows"}
+    known = {ID, *rows.columns, *rows.levels}
+    for where, name in texts.places(fields):
+        scope, _, column = name.partition(".")
+        if scope != ROW:
+            continue
+        if not where.startswith("questions["):
+            yield Problem(where, f"`{{{{{name}}}}}`", "a text of a question: the stage itself is about no row")
+        elif column not in known:
+            yield Problem(where, f"`{{{{{name}}}}}`", _one_of_columns(rows))
+
+
+def _one_of_columns(rows: Rows) -> str:
+    return f"one of the columns {', '.join(rows.columns)}" if rows.columns else "a column: the rows have none"
+
+
+_OF_QUESTION: Final = re.compile(r"questions\[(\d+)\]")
+
+
+def in_file(stage: AskedOfRows, problems: Iterable[Problem]) -> list[Problem]:
+    """The problems of questions at their places in the file; of what many rows have the first at each place."""
+    if stage.rows is None or stage._written is None:
+        return list(problems)
+    told: dict[str, Problem] = {}
+    for problem in problems:
+        place = _OF_QUESTION.match(problem.where)
+        row, number = divmod(int(place[1]), len(stage._written.questions)) if place else (0, 0)
+        where = f"questions[{number}]{problem.where[place.end() :]}" if place else problem.where
+        found = f"{problem.found}, in the row {stage.rows.ids[row]}" if place else problem.found
+        told.setdefault(where, replace(problem, where=where, found=found))
+    return list(told.values())

@@ -1,0 +1,174 @@
+"""Questions from rows: the questions of a stage, asked about each row of a table. Pure.
+
+A stage keeps its questions as the file writes them, and writes them back so. What everything else reads, in
+`questions`, are those of each row, with the row's values in their texts and bounds; the question `guess` of the row
+`everest` is `everest.guess`.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Annotated, Any, Final, get_args
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
+
+from parley_lab.base import rules
+from parley_lab.base import variables as texts
+from parley_lab.contracts.experiment import Document, Slug
+
+Json = Any
+Cell = str | int | float | bool | None
+ROW: Final = "row"
+"""The name by which texts have the values of a row: `{{row.name}}`."""
+ID: Final = "id"
+MOST_ASKED: Final = 20_000
+"""The limit of questions from rows on one stage, each level of a row counted."""
+LONGEST_ID: Final = 64
+"""The limit of the id of a question of a row, since models are asked for fields of that name."""
+AnyRule = rules.AllOf | rules.AnyOf | rules.Comparison
+Combination = tuple[str, ...]
+"""A level of each of a stage's `levels`, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRow:
+    """The row that a question is from. `number`: its place in the file, from 1. `asks`: the question's id in the file.
+    `values`: what texts may name of it. `levels`: those that `values` has, by name."""
+
+    id: str
+    number: int
+    asks: str
+    values: Mapping[str, Json] = field(compare=False)
+    levels: Mapping[str, str] = field(default_factory=dict)
+
+
+class Rows(Document):
+    """What the questions of a stage are asked about: a row for each."""
+
+    items: tuple[dict[str, Cell], ...] = Field(default=(), max_length=10_000)
+    """The rows, each with the values of its columns. `id` names a row in the data; left out: its place, from 1."""
+    file: str | None = None
+    """A table with a header, in the folder of the experiment file or below, instead of `items`: CSV, .xlsx or .ods."""
+    sheet: str | None = None
+    """The sheet of a spreadsheet; left out: the first one."""
+    encoding: str | None = None
+    """The encoding of a CSV file, such as `windows-1251`; left out: UTF-8, UTF-16 or Windows-1252."""
+    numbers: tuple[str, ...] = ()
+    """Columns of a file whose cells are numbers."""
+    shuffle: bool = False
+    """Whether each participant has the rows in a different order."""
+    take: int | None = Field(default=None, ge=1)
+    """How many rows are drawn for each participant; left out: all."""
+    by: str | None = None
+    """A column: of each of its values as many rows are drawn."""
+    levels: dict[Slug, tuple[str, ...]] = Field(default={}, max_length=4)
+    """Names with columns, such as `anchor: [low, high]`: for each participant and row one of the columns is drawn, each
+    as often, and `{{row.anchor}}` is the row's value in it."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(id_of(item, number) for number, item in enumerate(self.items, start=1))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that any row has."""
+        return tuple(dict.fromkeys(name for item in self.items for name in item))
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether members have other rows, or in another order, or with other levels."""
+        return self.shuffle or self.take is not None or bool(self.levels)
+
+    @property
+    def combinations(self) -> tuple[Combination, ...]:
+        return tuple(product(*self.levels.values()))
+
+    def combined(self, levels: Mapping[str, str]) -> Combination:
+        """The combination of these levels; of a level that is not named the first."""
+        return tuple(levels.get(name, columns[0]) for name, columns in self.levels.items())
+
+
+def id_of(item: Mapping[str, Json], number: int) -> str:
+    return texts.as_text(item[ID]) if item.get(ID) is not None else str(number)
+
+
+def _as_rows(value: Json) -> Json:
+    return {"items": value} if isinstance(value, list | tuple) else value
+
+
+AnyRows = Annotated[Rows, BeforeValidator(_as_rows)]
+"""Rows as a list, or with how they are asked."""
+
+
+def written_out(rows: Rows, questions: Sequence[Json]) -> list[Json]:
+    """The questions of each row in each combination of levels, with the row's values: rows first, then combinations."""
+    return [with_row(question, {ROW: values}) for _, _, values in row_by_row(rows) for question in questions]
+
+
+def row_by_row(rows: Rows) -> Iterator[tuple[int, Combination, Mapping[str, Json]]]:
+    """Each row in each combination of levels: its number from 1, and what texts may name of it."""
+    empty = dict.fromkeys(rows.columns)
+    combinations = rows.combinations
+    for number, (row_id, item) in enumerate(zip(rows.ids, rows.items, strict=True), start=1):
+        for combination in combinations:
+            levels = {name: item.get(column) for name, column in zip(rows.levels, combination, strict=True)}
+            yield number, combination, {**empty, **item, ID: row_id, **levels}
+
+
+def with_row(value: Json, row: Mapping[str, Json]) -> Json:
+    """The values with those of the row in their texts; a field that is nothing but an empty cell is left out."""
+    if isinstance(value, str):
+        if ROW not in value:
+            return value
+        filled = texts.fill_in_part(value, row)
+        return None if filled == "" else filled
+    if isinstance(value, Mapping):
+        parts = {key: with_row(part, row) for key, part in value.items()}
+        return {key: part for key, part in parts.items() if part is not None or value[key] is None}
+    return [with_row(part, row) for part in value] if isinstance(value, list | tuple) else value
+
+
+def in_row(rule: AnyRule, row_id: str, asked: Container[str], here: str) -> AnyRule:
+    """The rule of a question in its row: what it says of a question of this stage is said of the row's."""
+    if isinstance(rule, rules.AllOf):
+        return rules.AllOf(all=tuple(in_row(part, row_id, asked, here) for part in rule.all))
+    if isinstance(rule, rules.AnyOf):
+        return rules.AnyOf(any=tuple(in_row(part, row_id, asked, here) for part in rule.any))
+    if rule.stage in (None, here) and rule.question in asked:
+        return rule.model_copy(update={"question": named(row_id, rule.question)})
+    return rule
+
+
+def filled_by_rows(fields: Json) -> tuple[str, ...]:
+    """The first parts of names in a stage's texts that its rows fill."""
+    return (ROW,) if isinstance(fields, Mapping) and fields.get("rows") is not None else ()
+
+
+def named(row_id: str, question_id: str) -> str:
+    """The id of a row's question."""
+    return f"{row_id}.{question_id}"
+
+
+_KNOWN_ERRORS: Final = frozenset(get_args(ErrorType))
+
+
+def placed_in_file(error: ValidationError, rows: Rows, asked: int) -> ValidationError:
+    """The error with its places in the questions of the file; what many rows have is said of the first."""
+    told: dict[tuple[int | str, ...], InitErrorDetails] = {}
+    ids, per_row = rows.ids, asked * len(rows.combinations)
+    for one in error.errors(include_url=False):
+        loc, found = one["loc"], one["input"]
+        if len(loc) > 1 and loc[0] == "questions" and isinstance(loc[1], int) and asked:
+            found = f"{found}, in the row {ids[loc[1] // per_row]}" if isinstance(found, str) else found
+            loc = ("questions", loc[1] % asked, *loc[2:])
+        told.setdefault((*loc, one["type"]), _again(one, loc, found))
+    return ValidationError.from_exception_data(error.title, list(told.values()))
+
+
+def _again(one: ErrorDetails, loc: tuple[int | str, ...], found: Json) -> InitErrorDetails:
+    ctx = one.get("ctx", {})
+    if one["type"] in _KNOWN_ERRORS:
+        return InitErrorDetails(type=one["type"], loc=loc, input=found, ctx=ctx)
+    return InitErrorDetails(type=PydanticCustomError(one["type"], one["msg"].replace("{", "{{")), loc=loc, input=found)

@@ -1,0 +1,103 @@
+"""Tables of rows that stages ask about, read into the values of an experiment."""
+
+from typing import Any
+
+import pytest
+
+from parley_lab.base.errors import InvalidInput
+from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.design.persona_table import csv_table
+from parley_lab.design.reading import read
+from parley_lab.design.tables import Table
+from parley_lab.design.treatments import resolve
+from parley_lab.kinds.stages.survey.config import SurveyStage
+
+STUDY = """
+parley: 1
+name: Guesses
+seed: 1
+variables: { unit: metres }
+stages:
+  - id: guesses
+    kind: survey
+    rows: { file: items.csv, numbers: [low], shuffle: true, take: 2, by: topic }
+    questions:
+      - { id: guess, kind: number, minimum: "{{row.low}}", maximum: "{{row.high}}", title: "{{row.what}} in {{unit}}?" }
+factors:
+  framed:
+    plain: {}
+    other: { stages: { guesses: { questions: [{ id: bet, kind: number, title: "Bet on {{row.what}}?" }] } } }
+    fewer: { stages: { guesses: { rows: { take: null, by: null, items: [{ what: X, low: 1, high: 2 }] } } } }
+cohorts: [{ seats: [{ open: true, count: 3 }] }]
+"""
+TABLE = "id,topic,what,low,high\nk2,peak,The height of K2 {{x}},1,9.5\ntv,tower,The tower,2,\n"
+
+
+def table(content: str) -> Any:
+    def read_table(source: PersonasFrom) -> Table:
+        assert source.file == "items.csv"
+        return csv_table(source, content.encode())
+
+    return read_table
+
+
+def survey_of(study: str, content: str, arm: str) -> SurveyStage:
+    experiment = read(study, "study.yaml", read_table=table(content)).experiment({})
+    again = type(experiment).model_validate_json(experiment.model_dump_json())
+    found = resolve(again, arm).stage("guesses")
+    assert isinstance(found, SurveyStage)
+    return found
+
+
+def problems(study: str, content: str) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidInput) as refused:
+        read(study, "study.yaml", read_table=table(content)).experiment({})
+    return [(one.where, one.found) for one in refused.value.problems]
+
+
+def test_a_table_becomes_rows_whose_braces_stay_and_whose_empty_cells_are_nothing() -> None:
+    found = survey_of(STUDY, TABLE, "plain")
+
+    guesses = [one.model_dump(include={"id", "title", "minimum", "maximum"}) for one in found.questions]
+    assert guesses == [
+        {"id": "k2.guess", "title": "The height of K2 {{x}} in metres?", "minimum": 1, "maximum": 9.5},
+        {"id": "tv.guess", "title": "The tower in metres?", "minimum": 2, "maximum": None},
+    ]
+    assert found.rows is not None
+    assert found.rows.items[1] == {"id": "tv", "topic": "tower", "what": "The tower", "low": 2}
+
+
+def test_an_arm_may_have_other_questions_about_the_rows_or_other_rows() -> None:
+    assert [one.id for one in survey_of(STUDY, TABLE, "other").questions] == ["k2.bet", "tv.bet"]
+    assert [(one.id, one.title) for one in survey_of(STUDY, TABLE, "fewer").questions] == [("1.guess", "X in metres?")]
+
+
+def test_what_is_wrong_in_a_table_is_said_where_it_is_and_nothing_else() -> None:
+    assert problems(STUDY, "id,topic,what,low,high\nk2,peak,K2,a lot,3\ntv,tower\n") == [
+        ("items.csv line 2, low", "'a lot'"),
+        ("items.csv line 3", "2 cells"),
+    ]
+    assert problems(STUDY, "id,topic,what,low,low\nk2,peak,K2,1,3\n") == [("items.csv line 1, column 5", "'low'")]
+    assert problems(STUDY.replace("[low]", "[long]"), TABLE)[0] == ("stages[0].rows.numbers[0]", "'long'")
+
+
+def test_a_column_that_the_table_lacks_is_named_at_the_question() -> None:
+    assert problems(STUDY.replace("{{row.what}} in", "{{row.who}} in"), TABLE)[0] == (
+        "stages[0].questions[0].title",
+        "`{{row.who}}`",
+    )
+
+
+def test_without_the_command_line_a_stage_needs_its_rows_itself() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(STUDY, "study.yaml").experiment({})
+
+    assert [one.where for one in refused.value.problems] == ["stages[0].rows.file"]
+
+
+def test_a_thousand_rows_of_three_questions_are_written_out_once_for_each_arm() -> None:
+    lines = "".join(f"r{number},{number % 2},Thing {number},{number},{number + 5}\n" for number in range(1000))
+    found = survey_of(STUDY, f"id,topic,what,low,high\n{lines}", "plain")
+
+    assert len(found.questions) == 1000
+    assert found.questions[-1].title == "Thing 999 in metres?"

@@ -1,0 +1,84 @@
+"""Questions of rows, answered by a person over REST, an agent with the mock and a script."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley_lab.store.session import Database
+from tests.flows.playing import a_cast, playing
+
+pytestmark = pytest.mark.postgres
+
+ITEMS = [
+    {"id": name, "what": f"the height of {name}", "topic": topic, "low": low, "high": low + 1000}
+    for name, topic, low in (
+        ("everest", "peak", 10),
+        ("k2", "peak", 20),
+        ("eiffel", "tower", 30),
+        ("cn", "tower", 40),
+        ("k3", "peak", 20),
+        ("tv", "tower", 30),
+    )
+]
+GUESSES: dict[str, Any] = {
+    "id": "guesses",
+    "kind": "survey",
+    "rows": {"items": ITEMS, "shuffle": True, "take": 4, "by": "topic", "levels": {"anchor": ["low", "high"]}},
+    "questions": [
+        {"id": "guess", "kind": "number", "title": "Is {{row.what}} {{row.anchor}} m or more?", "minimum": 0},
+        {"id": "sure", "kind": "scale", "title": "How sure?", "lower": 1, "upper": 10},
+    ],
+}
+UNDERSTOOD = {
+    "id": "understood",
+    "kind": "comprehension",
+    "rows": [{"id": "a", "what": "one", "right": 1}, {"id": "b", "what": "two", "right": 2}],
+    "questions": [{"id": "says", "kind": "text", "title": "Write {{row.what}}.", "correct": "{{row.right}}"}],
+}
+SCRIPTS = {"guesses": {"answers": {"guess": 5}}}
+
+
+async def test_drawn_rows_are_the_same_on_the_page_in_the_prompt_and_in_the_data(
+    database: Database, tmp_path: Path
+) -> None:
+    async with playing(database, stages=[UNDERSTOOD, GUESSES], **a_cast(scripts=SCRIPTS)) as ana:
+        asks = (await ana.page("understood"))["forms"]
+        await ana.post(f"/v1/me/asks/{asks[0]['ask_id']}/answer", {"answer": {"a.says": "1", "b.says": "2"}})
+        await ana.go_on("understood")
+        page = await ana.page("guesses")
+        asked = {one["id"]: one["title"] for one in page["view"]["questions"]}
+        assert page["forms"][0]["form"]["properties"].keys() == asked.keys()
+        given = dict.fromkeys(asked, 7)
+        other = next(f"{item['id']}.guess" for item in ITEMS if f"{item['id']}.guess" not in asked)
+        await ana.go_on("guesses", {**given, other: 7}, 422)
+        await ana.go_on("guesses", given)
+
+        assert set((await ana.statuses()).values()) == {"completed"}
+        wide = {row["name"]: row for row in await ana.data(tmp_path, "participants.csv")}
+        long = [row for row in await ana.data(tmp_path, "answers.csv") if row["stage"] == "guesses"]
+        rows = await ana.data(tmp_path, "rows.csv")
+        of_bob = await ana.prompts("Bob", "guesses")
+
+    assert wide["Ana"]["understood.passed"] == "true"
+    of_ana = sorted(_of(long, wide["Ana"]), key=lambda one: int(one["place"]))
+    assert {row["field"]: row["label"] for row in of_ana} == asked
+    assert [row["place"] for row in of_ana] == [f"{place}" for place in (1, 2, 3, 4) for _ in range(2)]
+    assert [row["row"] for row in of_ana] == [name.partition(".")[0] for name in asked]
+    paths = {row["participant_id"]: row for row in wide.values()}
+    for row in long:
+        whose = paths[row["participant_id"]]
+        assert whose[f"guesses.{row['field']}"] == row["value"]
+        assert whose[f"guesses.{row['row']}.place"] == row["place"]
+        assert whose[f"guesses.{row['row']}.anchor"] == row["level.anchor"]
+    item = {row["row"]: row for row in rows if row["stage"] == "guesses"}
+    assert item["k2"]["topic"] == "peak"
+    bobs = _of(long, wide["Bob"])
+    assert len(bobs) == 8
+    assert all(f"- {row['label']}" in of_bob for row in bobs)
+    assert sorted(row["level.anchor"] for row in bobs) == ["high"] * 4 + ["low"] * 4
+    assert sorted(wide["Cid"][f"guesses.{name}.guess"] for name in item) == ["", "", "5", "5", "5", "5"]
+
+
+def _of(lines: list[dict[str, str]], one: dict[str, str]) -> list[dict[str, str]]:
+    return [line for line in lines if line["participant_id"] == one["participant_id"]]
