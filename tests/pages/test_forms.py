@@ -68,3 +68,36 @@ async def test_what_is_wrong_with_answers_together_is_told_of_none_of_them(page:
     await expect(page.locator("main .problem")).to_have_count(0)
     await page.get_by_label("Why never?").fill("No bus at all")
     await expect(page.get_by_text("Expected: at most 10 in all.")).to_have_count(0)
+
+
+async def test_rows_are_shown_one_at_a_time_and_where_one_was_the_page_goes_on(page: Page, lab: RunningLab) -> None:
+    each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
+    rows = [{"id": what, "what": what} for what in ("bus", "tram", "train")]
+    stage = {"id": "rides", "kind": "survey", "one_page_each": True, "rows": rows, "questions": [each]}
+    await join(page, lab.started({**STUDY, "stages": [stage, STUDY["stages"][3]]}))
+
+    await expect(page.get_by_text("How often by tram?")).to_have_count(0)
+    await page.get_by_role("button", name="Next").click()
+    await expect(page.locator("main .problem")).to_have_text(["Please answer this."])
+    await page.get_by_label("Never").check()
+    await page.get_by_role("button", name="Next").click()
+    await expect(page.get_by_text("2 of 3")).to_be_visible()
+    await page.get_by_label("Daily").check()
+    await page.get_by_role("button", name="Next").click()
+    await page.reload()
+
+    await expect(page.get_by_text("How often by train?")).to_be_visible()
+    await expect(page.get_by_text("How often by bus?")).to_have_count(0)
+    await page.get_by_label("Never").check()
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_the_time_for_a_row_leads_on_without_an_answer(page: Page, lab: RunningLab) -> None:
+    each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
+    rows = [{"what": what} for what in ("bus", "tram")]
+    times = {"seconds": 0.4, "pause_seconds": 0.1}
+    stage = {"id": "rides", "kind": "survey", "one_page_each": times, "rows": rows, "questions": [each]}
+    await join(page, lab.started({**STUDY, "stages": [stage, STUDY["stages"][3]]}))
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")

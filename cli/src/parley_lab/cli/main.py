@@ -242,6 +242,12 @@ def validate(
         typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
     ] = None,
     draws: DrawsOption = "reference",
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain", metavar="STAGE", help="Also print three rows of the stage's questions as a person sees them."
+        ),
+    ] = None,
     kinds: Kinds = None,
 ) -> None:
     """Check an experiment file or a workbook and tell every problem in it at once.
@@ -253,7 +259,7 @@ def validate(
     if is_workbook(file):
         _validate_workbook(file, draws)
     else:
-        _validate_experiment(file, data_dir)
+        _validate_experiment(file, data_dir, explain)
 
 
 def _validate_workbook(file: Path, draws: DrawsOption) -> None:
@@ -273,7 +279,7 @@ def _validate_workbook(file: Path, draws: DrawsOption) -> None:
     )
 
 
-def _validate_experiment(file: Path, data_dir: Path | None) -> None:
+def _validate_experiment(file: Path, data_dir: Path | None, explain: str | None) -> None:
     from parley_lab.cli.experiment_file import read_file
 
     experiment_file = read_file(file)
@@ -285,6 +291,10 @@ def _validate_experiment(file: Path, data_dir: Path | None) -> None:
         from parley_lab.cli.library import look_up
 
         experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
+    if explain is not None:
+        from parley_lab.cli.explaining import explained
+
+        typer.echo("\n".join(explained(experiment, explain)))
     named = experiment_file.named if data_dir is None else []
     if named:
         typer.echo(f"{file} is valid, if the library has: {', '.join(named)}. --data-dir DIR looks them up.")

@@ -58,11 +58,15 @@ class SurveyQuestions(Questions):
         pages = answers.earlier_pages(view)
         if stage.ask == "all_at_once":
             return [Ask(me.id, PAGE, "page")] if answers.possible_questions(asked_of(stage, view), pages) else []
+        if stage.ask == "by_row":
+            return [Ask(me.id, key, "row") for key in entries.due_rows(ordered(stage, view), pages, view.own)[:1]]
         due = entries.due(ordered(stage, view), pages, entries.given(stage, view))
         return [Ask(me.id, entries.key_of(question), "question") for question in due]
 
     def question(self, view: OwnView, ask: Ask) -> Question:
         asked = asked_of(self._stage, view)
+        if entries.of_row(asked, ask.key) is not None:
+            return OneRow(self._stage, view, answers.earlier_pages(view), ask.key)
         question = entries.question_of(asked, ask.key)
         if question is None:
             return WholePage(self._stage, view, answers.earlier_pages(view))
@@ -74,7 +78,13 @@ class SurveyQuestions(Questions):
         return without_order(answer)
 
     def most_replies(self) -> int:
-        return 1 if self._stage.ask == "all_at_once" else len(self._stage.questions)
+        if self._stage.ask == "all_at_once":
+            return 1
+        rows, asked = self._stage.rows, self._stage.questions
+        if rows is None:
+            return len(asked)
+        count = rows.take or len(rows.items)
+        return count if self._stage.ask == "by_row" else count * len(asked) // len(rows.items)
 
 
 class WholePage(Question):
@@ -112,8 +122,16 @@ class WholePage(Question):
         return answers.without_hidden(self._asked, _page_reply(reply))
 
     def check(self, answer: Json) -> Json:
-        stored = answers.check(self._asked, without_order(answer), self._pages)
+        given = without_order(answer)
+        stored = answers.check(self._asked, given, self._pages, self._out_of_time(given))
         return with_order(self._stage, self._view, stored)
+
+    def _out_of_time(self, given: Json) -> list[str]:
+        """What a person may leave unanswered, since the page of its row goes away after some time."""
+        pages, me = self._stage.pages, self._view.me
+        if pages is None or pages.seconds is None or me.player != "person" or not isinstance(given, Mapping):
+            return []
+        return [question.id for question in self._asked.questions if given.get(question.id) is None]
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """Valid answers are kept, others are missing; an agent without any reply leaves, with the reason."""
@@ -135,6 +153,42 @@ class WholePage(Question):
     def hints(self) -> Mapping[str, Hint]:
         fixed = fixed_of(self._stage, self._view.me)
         return {**_hints(self._stage.questions), **suggested(fixed)}
+
+
+class OneRow(WholePage):
+    """The questions of one row; the page is made of all rows."""
+
+    def __init__(self, stage: SurveyStage, view: OwnView, pages: answers.Pages, key: str) -> None:
+        super().__init__(stage, view, pages)
+        self._key = key
+
+    @cached_property
+    def _asked(self) -> SurveyStage:
+        found = entries.of_row(asked_of(self._stage, self._view), self._key)
+        assert found is not None
+        return found
+
+    @cached_property
+    def _ordered(self) -> SurveyStage:
+        found = entries.of_row(ordered(self._stage, self._view), self._key)
+        assert found is not None
+        return found
+
+    def check(self, answer: Json) -> Json:
+        return answers.check(self._asked, answer, self._pages)
+
+    def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
+        is_kept = replies and self._stage.on_invalid == "missing"
+        return salvage.of_page(self._asked, self._pages, replies) if is_kept else "drop"
+
+    def news(self) -> str:
+        """The text above the questions is read with the first of them."""
+        asked = "\n".join(f"{one.title} {one.asked()}" for one in self._ordered.questions)
+        is_first = not entries.given(self._stage, self._view)
+        return f"{self._stage.description}\n{asked}" if is_first else asked
+
+    def written(self, answer: Json) -> str:
+        return _typed(self._stage, self._key, answer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,12 @@ from parley_lab.kinds.stages.survey.page import marks
 
 def questions(stage: SurveyStage, view: OwnView) -> list[Block]:
     """The questions with how to answer them."""
-    asked = possible_questions(ordered(stage, view), earlier_pages(view))
+    return asked_in(ordered(stage, view), view)
+
+
+def asked_in(stage: SurveyStage, view: OwnView) -> list[Block]:
+    """The questions of this stage as it is given, in its order."""
+    asked = possible_questions(stage, earlier_pages(view))
     lines = [f"- {question.title} [{question.asked()}]{_only_if(question)}" for question in asked]
     return [Block("\n".join(["Questions:", *lines]))]
 

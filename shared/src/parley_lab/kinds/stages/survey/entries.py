@@ -4,16 +4,17 @@ An entry is the answer to one question, stored under a key of its own. After eve
 questions are shown: a hidden one is never asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from parley_lab.base import rules
 from parley_lab.kinds import Json, OwnView
-from parley_lab.kinds.questions.answers import Pages, is_shown
+from parley_lab.kinds.questions.answers import Pages, is_shown, possible_questions
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
 _PREFIX: Final = "question:"
+_OF_ROW: Final = "row:"
 
 
 def key_of(question: BaseQuestion) -> str:
@@ -26,10 +27,32 @@ def question_of(stage: SurveyStage, key: str) -> BaseQuestion | None:
     return next((question for question in stage.questions if key_of(question) == key), None)
 
 
+def key_of_row(row_id: str) -> str:
+    """The key of the answers to the questions of this row."""
+    return f"{_OF_ROW}{row_id}"
+
+
+def of_row(stage: SurveyStage, key: str) -> SurveyStage | None:
+    """The stage with the questions of the row of an ask with this key alone; None: it is no ask about a row."""
+    if not key.startswith(_OF_ROW):
+        return None
+    row_id = key.removeprefix(_OF_ROW)
+    asked = tuple(question for question in stage.questions if question.row is not None and question.row.id == row_id)
+    return stage.model_copy(update={"questions": asked}) if asked else None
+
+
 def given(stage: SurveyStage, view: OwnView) -> dict[str, Json]:
     """The reader's answers so far, by question."""
+    rows = [value for key, value in view.own.items() if key.startswith(_OF_ROW) and isinstance(value, Mapping)]
+    of_rows = {question_id: answer for row in rows for question_id, answer in row.items()}
     keys = {question.id: key_of(question) for question in stage.questions}
-    return {question_id: view.own[key] for question_id, key in keys.items() if key in view.own}
+    return {**of_rows, **{question_id: view.own[key] for question_id, key in keys.items() if key in view.own}}
+
+
+def due_rows(stage: SurveyStage, pages: Pages, own: Container[str]) -> list[str]:
+    """The keys of the rows that are still to be asked, in their order; none whose questions are all out of reach."""
+    rows = dict.fromkeys(one.row.id for one in possible_questions(stage, pages) if one.row is not None)
+    return [key for key in map(key_of_row, rows) if key not in own]
 
 
 def due(stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> list[BaseQuestion]:
@@ -61,6 +84,11 @@ def _waits_for(question: BaseQuestion, stage: SurveyStage, undecided: set[str]) 
 def in_words(stage: SurveyStage, question: BaseQuestion, view: OwnView) -> str:
     """The question in a prompt: in a sequence preceded by earlier answers."""
     asked = f"Question:\n- {question.title} [{question.asked()}]"
-    entries = given(stage, view) if stage.ask == "sequential" else {}
+    return after_answers(stage, view, asked) if stage.ask == "sequential" else asked
+
+
+def after_answers(stage: SurveyStage, view: OwnView, asked: str) -> str:
+    """What is asked, after the reader's answers so far."""
+    entries = given(stage, view)
     lines = [f"- {one.title} {one.given_in_words(entries[one.id])}" for one in stage.questions if one.id in entries]
     return "\n".join(["Your answers so far:", *lines, "", asked]) if lines else asked

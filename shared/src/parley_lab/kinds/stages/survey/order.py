@@ -58,11 +58,11 @@ def _in_order(stage: SurveyStage, view: OwnView) -> SurveyStage:
     if stage.shuffle_options:
         questions = [_with_shuffled_options(one, seeds.rng(seed, f"{seat}/options/{one.id}")) for one in questions]
     if stage.shuffle_questions:
-        questions = [one for row in _by_row(questions) for one in _shuffled_in(row, stage.id, seed, seat)]
+        questions = [one for row in by_row(questions) for one in _shuffled_in(row, stage.id, seed, seat)]
     return stage.model_copy(update={"questions": tuple(questions)})
 
 
-def _by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
+def by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
     """The questions of each row; without rows all of them."""
     return [list(row) for _, row in groupby(questions, lambda one: row_id_of(one))]
 

@@ -37,20 +37,26 @@ class SurveyData(Data):
         return [question.id for question in self._stage.questions if question.has_correct]
 
     def answered(self, key: str, answer: Json) -> list[Answered]:
-        alone = entries.question_of(self._stage, key)
+        alone, given = entries.question_of(self._stage, key), answer if isinstance(answer, Mapping) else {}
         if alone is not None:
-            return [self._of_entry(alone, answer)]
-        given = answer if isinstance(answer, Mapping) else {}
+            return [self._of_entry(alone, answer, key)]
+        if (row := entries.of_row(self._stage, key)) is not None:
+            return [self._of_entry(asked, given[asked.id], key) for asked in row.questions if asked.id in given]
         places = {row_id: place for place, row_id in enumerate(given.get(order.ORDER, {}).get("rows", ()), start=1)}
         return [
-            _placed(one.answered(question, given[question.id], asked_as=entries.key_of(question)), places)
+            _placed(one.answered(question, given[question.id], asked_as=self._key_of(question)), places)
             for question in order.as_answered(self._stage, answer).questions
             if question.id in given
         ]
 
-    def _of_entry(self, question: BaseQuestion, answer: Json) -> Answered:
+    def _key_of(self, question: BaseQuestion) -> str:
+        """The key under which an agent is asked the question, where it is not asked with all."""
+        is_of_row = self._stage.ask == "by_row" and question.row is not None
+        return entries.key_of_row(question.row.id) if is_of_row and question.row else entries.key_of(question)
+
+    def _of_entry(self, question: BaseQuestion, answer: Json, key: str) -> Answered:
         """Of a row that was drawn the page alone knows the place, the levels and, with them, the words."""
-        line = one.answered(question, answer, asked_as=entries.key_of(question))
+        line = one.answered(question, answer, asked_as=key)
         if line.row is None or not self._stage.is_drawn_of_rows:
             return line
         row = RowAsked(line.row.id, None)

@@ -1,12 +1,12 @@
 """The rules of a page of questions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.rules import Comparison
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import PAGE, Ask, Block, Blocked, Completion, Done, OwnView, Parts, Reason, StageKind
+from parley_lab.kinds import PAGE, Ask, Block, Blocked, Completion, Done, Json, OwnView, Parts, Reason, StageKind
 from parley_lab.kinds.questions import answers, sheet
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, Option
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, GridRow, NumberQuestion, ScaleQuestion
@@ -29,7 +29,7 @@ class Survey(StageKind[SurveyStage]):
 
     def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = list(sheet.problems(stage, earlier))
-        found += _names_taken(stage)
+        found += [*_without_rows(stage), *_names_taken(stage)]
         for name in ["score"] * stage.has_correct + ["order"] * stage.shuffle_questions:
             for index, question in enumerate(stage.questions):
                 if question.id == name:
@@ -45,6 +45,10 @@ class Survey(StageKind[SurveyStage]):
         question = None if ask is None else entries.question_of(mine, ask.key)
         if question is not None:
             return [Block(entries.in_words(mine, question, view))]
+        row = None if ask is None else entries.of_row(mine, ask.key)
+        if row is not None:
+            asked = "\n".join(block.text for block in display.asked_in(row, view))
+            return [Block(entries.after_answers(mine, view, asked))]
         return display.with_answers(stage, view) if ask is None else display.questions(stage, view)
 
     def completion(self, stage: SurveyStage, view: OwnView) -> Completion:
@@ -54,7 +58,7 @@ class Survey(StageKind[SurveyStage]):
         if PAGE in view.own or not answers.possible_questions(asked, pages):
             return Done()
         given = entries.given(asked, view)
-        if stage.ask == "all_at_once" or view.me.player != "agent" or entries.due(ordered(stage, view), pages, given):
+        if stage.ask == "all_at_once" or view.me.player != "agent" or _is_left(stage, view, given):
             return Blocked((Reason("Please answer the questions on this page.", "answer_first"),))
         missing = [question_id for question_id, value in given.items() if value is None]
         return Done(with_order(stage, view, answers.check(asked, given, pages, missing)))
@@ -111,6 +115,20 @@ class Survey(StageKind[SurveyStage]):
                 CheckQuestion(id="agree", title="I will speak for myself.", required=True),
             ),
         )
+
+
+def _is_left(stage: SurveyStage, view: OwnView, given: Mapping[str, Json]) -> bool:
+    """Whether something is still to be asked of an agent that is asked in parts."""
+    mine, pages = ordered(stage, view), answers.earlier_pages(view)
+    return bool(entries.due_rows(mine, pages, view.own) if stage.ask == "by_row" else entries.due(mine, pages, given))
+
+
+def _without_rows(stage: SurveyStage) -> Iterator[Problem]:
+    """What only a stage with rows can be."""
+    if stage.rows is None and stage.pages is not None:
+        yield Problem("one_page_each", "a page for each row", "`rows` beside it; or leave it out")
+    if stage.rows is None and stage.ask == "by_row":
+        yield Problem("ask", "by_row", "`rows` beside it; or one of all_at_once, sequential, independent")
 
 
 def _names_taken(stage: SurveyStage) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ import { inField, keyboardOf, notANumber, numberIn } from "./numbers.js";
 import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
 import { keeper } from "./saving.js";
+import { Turn, useTurn } from "./turns.js";
 import { Button, useFieldId } from "./ui.js";
 import { inDigits, ownWords, say, sayOr } from "./words.js";
 
@@ -28,11 +29,11 @@ const isBare = (schema) => !(schema.type === "object" && schema.properties);
 /**
  * @param {{ schema: Schema, draftKey: string, submitLabel?: string, isDisabled?: boolean, saved?: any,
  *   onSave?: (answer: any) => Promise<any>, onChange?: (values: Record<string, any>) => void,
- *   mayPaste?: boolean, onProcess?: (numbers: any) => Promise<any>,
+ *   turns?: import("./turns.js").Turns | null, mayPaste?: boolean, onProcess?: (numbers: any) => Promise<any>,
  *   onSubmit: (answer: any) => Promise<void> }} props `onProcess` is told how the answer came about, before it is sent. `onChange` hears all that is entered, and what there is at first:
  *   a number field gives its number, or what is typed there while that is none.
  */
-export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, mayPaste = true, onProcess, onSave, onChange, onSubmit }) {
+export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, turns = null, mayPaste = true, onProcess, onSave, onChange, onSubmit }) {
   const fields = fieldsOf(schema);
   const answerOf = (/** @type {Record<string, any>} */ given) => (isBare(schema) ? given[BARE] : given);
   const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(answerOf(answersIn(fields, next)) ?? null))));
@@ -62,7 +63,9 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     setPasteRefusedIn(name);
   }
   const answers = answersIn(fields, values);
-  const shown = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], answers));
+  const wanted = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], answers));
+  const turn = useTurn(turns, draftKey, () => turns?.questions.findIndex((row) => row.some((name) => answers[name] === undefined)) ?? 0);
+  const shown = turn.names === null ? wanted : wanted.filter(([name]) => turn.names?.includes(name));
   const isRequired = (/** @type {string} */ name) => isBare(schema) || schema.required?.includes(name) || fields[name]["x-required"] === true;
 
   useEffect(() => onChange?.(answers), [values]);
@@ -87,23 +90,30 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   /** @param {Event} event */
   async function submit(event) {
     event.preventDefault();
-    if (isBusy || isDisabled) return;
+    await goOn({ isOver: false });
+  }
+
+  /** Send the answers, or show the next row. @param {{ isOver: boolean }} time what its time is over for is not looked at */
+  async function goOn({ isOver }) {
+    if (isBusy || isDisabled || (turn.isPaused && !isOver)) return;
     const found = Object.fromEntries(
       shown
-        .map(([name, field]) => [name, problemOf(field, answers[name], isRequired(name))])
+        .map(([name, field]) => [name, isOver ? "" : problemOf(field, answers[name], isRequired(name))])
         .filter(([, problem]) => problem),
     );
     setErrors(found);
     setFailure("");
     if (Object.keys(found).length > 0) return focusSummary();
+    if (!turn.isLast && turn.names !== null) return turn.next();
     const given = Object.fromEntries(
-      shown.map(([name]) => [name, answers[name]]).filter(([, value]) => value !== undefined && value !== null),
+      wanted.map(([name]) => [name, answers[name]]).filter(([, value]) => value !== undefined && value !== null),
     );
     setBusy(true);
     try {
-      if (process.current) await onProcess?.(process.current.numbers(isBare(schema) ? [] : shown.map(([name]) => name)))?.catch(console.error);
+      if (process.current) await onProcess?.(process.current.numbers(isBare(schema) ? [] : wanted.map(([name]) => name)))?.catch(console.error);
       await onSubmit(answerOf(given));
       kept.drop();
+      turn.drop();
     } catch (error) {
       if (error instanceof Refused && error.problems.length > 0) setErrors(named(error.problems, fields));
       setFailure(reason(error));
@@ -129,7 +139,8 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
           </div>`
         : null}
     </div>
-    ${shown.map(([name, field]) =>
+    ${turns === null ? null : h(Turn, { turn, seconds: turns.seconds, onTimeUp: () => void goOn({ isOver: true }) })}
+    ${turn.isPaused ? null : shown.map(([name, field]) =>
       h(Field, {
         key: name,
         id: `${id}-${name}`,
@@ -142,7 +153,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         onChange: (/** @type {any} */ value) => change(name, value),
       }),
     )}
-    <p class="actions">${h(Button, { isSubmit: true, isBusy, isDisabled, children: submitLabel ?? say("send") })}</p>
+    ${turn.isPaused ? null : html`<p class="actions">${h(Button, { isSubmit: true, isBusy, isDisabled, children: turn.names !== null && !turn.isLast ? say("next_row") : submitLabel ?? say("send") })}</p>`}
   </form>`;
 }
 

@@ -17,6 +17,7 @@ export function Question({ stage, form, onChange }) {
     isDisabled: stage.me.is_paused,
     draftKey: `draft:${stage.me.member_id}:${stage.page.stage_id}:${form.key}`,
     saved: form.saved,
+    turns: isPage ? stage.page.view.turns ?? null : null,
     mayPaste: stage.page.paste !== "refused",
     onProcess: stage.page.record === "process" ? (/** @type {any} */ questions) => stage.api.put(`/v1/me/stages/${stage.page.stage_id}/process`, { key: form.key, questions }) : undefined,
     onSave: (/** @type {unknown} */ answer) => stage.api.put(address, { answer }),

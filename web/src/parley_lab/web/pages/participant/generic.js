@@ -5,7 +5,7 @@ import { Media } from "../lab/media.js";
 import { Asked } from "../lab/questions.js";
 import { Head, Table, Text } from "../lab/ui.js";
 
-const SHOWN_ELSEWHERE = new Set(["id", "kind", "title", "description", "info", "questions", "answers", "is_right"]);
+const SHOWN_ELSEWHERE = new Set(["id", "kind", "title", "description", "info", "questions", "answers", "is_right", "turns"]);
 
 /** @param {import("../lab/page.js").StageProps} stage */
 export default function GenericPage(stage) {

@@ -1,6 +1,7 @@
 """Questions that are asked about each row of a table: what a member is asked, and what the data say of it."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import PAGE, Ask, Done, Member, OwnView, filled
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView, filled
 from parley_lab.kinds.questions.numeric_questions import NumberQuestion
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
@@ -110,7 +112,7 @@ def test_by_draws_as_many_of_each_value_and_levels_are_balanced(
     assert shuffle or [row.id for row in had] == sorted(row.id for row in had)
 
 
-@given(st.integers(1, 100), st.sampled_from(["all_at_once", "sequential", "independent"]))
+@given(st.integers(1, 100), st.sampled_from(["all_at_once", "by_row", "sequential", "independent"]))
 def test_page_form_prompt_and_data_are_about_the_same_rows(number: int, how: str) -> None:
     stage = SurveyStage.model_validate(
         {**survey([ASKED, SURE, WHY], take=4, shuffle=True, levels=LEVELS).model_dump(), "ask": how}
@@ -144,6 +146,49 @@ def test_page_form_prompt_and_data_are_about_the_same_rows(number: int, how: str
         assert (cells[line.field], cells[f"{line.row.id}.place"]) == (line.value, line.row.place)
         assert cells[f"{line.row.id}.anchor"] == line.row.levels["anchor"]
     assert set(cells) <= {column.name for column in data.columns()}
+
+
+def test_by_row_an_agent_is_asked_row_after_row_and_sees_what_it_answered() -> None:
+    stage = SurveyStage.model_validate({**survey([GUESS, SURE], take=2, by="topic").model_dump(), "ask": "by_row"})
+    questions = SurveyQuestions(stage)
+    first, second = row_ids(stage, view_of(stage))
+
+    begun = {f"row:{first}": {f"{first}.guess": 400, f"{first}.sure": 3}}
+    due = questions.due(now := view_of(stage, own=begun))
+    prompt = KIND.prompt(stage, now, due[0])[0].text
+
+    assert [one.key for one in questions.due(view_of(stage))] == [f"row:{first}"]
+    assert [one.key for one in due] == [f"row:{second}"]
+    assert list(questions.question(now, due[0]).form().json_schema()["properties"]) == [
+        f"{second}.guess",
+        f"{second}.sure",
+    ]
+    assert "Your answers so far:" in prompt
+    assert prompt.count("How much is thing") == 2
+    assert questions.most_replies() == 2
+    assert [line.asked_as for line in SurveyData(stage).answered(PAGE, begun[f"row:{first}"])] == [f"row:{first}"] * 2
+    assert isinstance(KIND.completion(stage, now), Blocked)
+
+
+def test_a_person_whose_time_for_a_row_was_over_leaves_it_unanswered_and_an_agent_may_not() -> None:
+    fields = {**survey([GUESS], items=ITEMS[:2]).model_dump(), "one_page_each": {"seconds": 5}}
+    stage = SurveyStage.model_validate(fields)
+    agent = view_of(stage)
+    person = own(replace(agent.me, player="person"), draws=agent.draws)
+    asked = Ask(agent.me.id, PAGE, "page")
+
+    page = SurveyQuestions(stage).question(person, asked).check({"r1.guess": 3})
+
+    assert page == {"r0.guess": None, "r1.guess": 3}
+    assert KIND.page(stage, person).turns.questions == [["r0.guess"], ["r1.guess"]]  # type: ignore[union-attr]
+    with pytest.raises(InvalidInput):
+        SurveyQuestions(stage).question(agent, asked).check({"r1.guess": 3})
+
+
+def test_only_a_stage_with_rows_has_a_page_for_each() -> None:
+    fields = {"id": "page", "questions": [SURE], "one_page_each": True, "ask": "by_row"}
+
+    assert where(SurveyStage.model_validate(fields)) == ["one_page_each", "ask"]
 
 
 def test_an_answer_is_checked_by_the_drawn_level_of_its_row() -> None:

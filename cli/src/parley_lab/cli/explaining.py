@@ -1,0 +1,79 @@
+"""`parley validate --explain`: the questions of a stage as a person sees them, three rows of each arm."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from typing import Final
+from uuid import UUID
+
+from parley_lab.base import seeds
+from parley_lab.base.errors import NotFound
+from parley_lab.contracts.experiment import Profile, StageConfig
+from parley_lab.design import Experiment, resolve
+from parley_lab.design.complaints import one_of
+from parley_lab.kinds import Member, OwnView
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.stages.survey.config import SurveyStage
+from parley_lab.kinds.stages.survey.order import ordered, row_id_of
+from parley_lab.views.playing import drawn
+
+_ROWS_SHOWN: Final = 3
+_PERSON: Final = Member(UUID(int=0), "c1/m1", "participant", "person", Profile())
+"""The person on the first seat of the first cohort."""
+
+
+def explained(experiment: Experiment, stage_id: str) -> list[str]:
+    """Lines for a terminal; arms with the same stage are told together.
+
+    Raises:
+        NotFound: no such stage, or one without questions.
+    """
+    arms: Sequence[str | None] = [treatment.id for treatment in experiment.treatments] or [None]
+    found: list[tuple[StageConfig, list[str]]] = []
+    for arm in arms:
+        stage = resolve(experiment, arm).by_id.get(stage_id)
+        if stage is None:
+            continue
+        same = next((names for known, names in found if known == stage), None)
+        if same is None:
+            found.append((stage, [arm] if arm else []))
+        elif arm:
+            same.append(arm)
+    if not found:
+        expected = one_of(stage_id, [stage.id for stage in experiment.stages], "stage")
+        raise NotFound(f"There is no stage {stage_id!r}; expected {expected}.")
+    seed = experiment.seed if experiment.seed is not None else seeds.fresh()
+    return [line for stage, names in found for line in _of_arm(stage, names, seed)]
+
+
+def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]:
+    asked = _asked(stage, seed)
+    rows = [[*questions] for _, questions in groupby(asked, row_id_of)] if asked[0].row else [[one] for one in asked]
+    told = f" ({', '.join(arms)})" if arms else ""
+    yield f"{stage.id}{told}: {_counted(stage, rows, asked)}"
+    for place, questions in enumerate(islice(rows, _ROWS_SHOWN), start=1):
+        if (row := questions[0].row) is not None:
+            levels = "".join(f", {name}: {level}" for name, level in row.levels.items())
+            yield f"  row {row.id} ({place} of {len(rows)}{levels})"
+        for one in questions:
+            yield f"    {one.id}  {one.title}  [{one.asked()}]"
+    if len(rows) > _ROWS_SHOWN:
+        yield f"  ... and {len(rows) - _ROWS_SHOWN} more"
+
+
+def _counted(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: Sequence[BaseQuestion]) -> str:
+    if not isinstance(stage, AskedOfRows) or stage.rows is None:
+        return f"questions: {len(asked)}"
+    drawn_of = f"rows: {len(stage.rows.items)}, of which each person is asked {len(rows)}"
+    return f"{drawn_of}, questions: {len(asked)}"
+
+
+def _asked(stage: StageConfig, seed: int) -> Sequence[BaseQuestion]:
+    """The questions of the person, with what is drawn for them by this seed."""
+    if isinstance(stage, SurveyStage):
+        draws = drawn(stage, seed=seed, cohort_name="c1", arrived=[_PERSON])
+        return ordered(stage, OwnView(me=_PERSON, draws=draws)).questions
+    questions: Sequence[BaseQuestion] = getattr(stage, "questions", ()) if isinstance(stage, AskedOfRows) else ()
+    if not questions:
+        raise NotFound(f"The stage {stage.id!r} has no questions to show: it is a {stage.kind}.")
+    return questions
