@@ -12,9 +12,9 @@ from parley_lab.design import Experiment, resolve
 from parley_lab.design.complaints import one_of
 from parley_lab.kinds import Member, OwnView
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.drawn_rows import asked_of, row_id_of
 from parley_lab.kinds.questions.questions import BaseQuestion
-from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ordered, row_id_of
+from parley_lab.kinds.stages import kind_of
 from parley_lab.views.playing import drawn
 
 _ROWS_SHOWN: Final = 3
@@ -68,12 +68,13 @@ def _counted(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: 
     return f"{drawn_of}, questions: {len(asked)}"
 
 
-def _asked(stage: StageConfig, seed: int) -> Sequence[BaseQuestion]:
-    """The questions of the person, with what is drawn for them by this seed."""
-    if isinstance(stage, SurveyStage):
-        draws = drawn(stage, seed=seed, cohort_name="c1", arrived=[_PERSON])
-        return ordered(stage, OwnView(me=_PERSON, draws=draws)).questions
-    questions: Sequence[BaseQuestion] = getattr(stage, "questions", ()) if isinstance(stage, AskedOfRows) else ()
-    if not questions:
+def _asked(stage: StageConfig, seed: int) -> list[BaseQuestion]:
+    """The questions of the person in the order of their page, with what is drawn for them by this seed."""
+    if not isinstance(stage, AskedOfRows):
         raise NotFound(f"The stage {stage.id!r} has no questions to show: it is a {stage.kind}.")
-    return questions
+    draws = drawn(stage, seed=seed, cohort_name="c1", arrived=[_PERSON])
+    view = OwnView(me=_PERSON, members=(_PERSON,), draws=draws)
+    questions: Sequence[BaseQuestion] = asked_of(stage, view).questions  # type: ignore[attr-defined]  # as each kind has them
+    by_id = {question.id: question for question in questions}
+    shown = kind_of(stage).page(stage, view).model_dump()["questions"]
+    return [by_id[one["id"]] for one in shown]

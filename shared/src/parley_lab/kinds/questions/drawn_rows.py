@@ -1,10 +1,45 @@
 """Draws the rows of one participant: which of them, in which order, and with which levels. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Final, TypeVar
 
+from parley_lab.base import seeds
 from parley_lab.base import variables as texts
+from parley_lab.kinds import OwnView
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import Rows
+
+StageT = TypeVar("StageT", bound=AskedOfRows)
+CHANCE: Final = "chance"
+"""A draw for the cohort; what is drawn for a participant follows from it and the seat."""
+
+
+def chance_of(view: OwnView) -> tuple[int, str]:
+    """The seed of the cohort, and the reader's seat."""
+    return int(view.draws[CHANCE]), view.me.path.rpartition("/")[2]
+
+
+def asked_of(stage: StageT, view: OwnView) -> StageT:
+    """The stage with the reader's rows alone, each with the questions and options in the file's order."""
+    if stage.rows is None or not stage.is_drawn_of_rows or CHANCE not in view.draws:
+        return stage
+    seed, seat = chance_of(view)
+    return with_rows(stage, drawn_rows(stage.rows, lambda name: seeds.rng(seed, f"{seat}/rows/{name}")))
+
+
+def with_rows(stage: StageT, drawn: Mapping[str, Mapping[str, str]]) -> StageT:
+    """The stage with the questions of these rows, in this order; `drawn` has the levels of each row by its id."""
+    variants, rows = stage.variants, stage.rows
+    assert rows is not None
+    asked = (variants.get((row_id, rows.combined(levels)), ()) for row_id, levels in drawn.items())
+    return stage.model_copy(update={"questions": tuple(one for questions in asked for one in questions)})
+
+
+def row_id_of(question: BaseQuestion) -> str:
+    """The row of the question; empty without one."""
+    return "" if question.row is None else question.row.id
 
 
 def drawn_rows(rows: Rows, rng_of: Callable[[str], Random]) -> dict[str, dict[str, str]]:

@@ -28,12 +28,13 @@ from parley_lab.kinds import (
     suggested,
 )
 from parley_lab.kinds.questions import answers, one, salvage
+from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import ScaleQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unfit
 from parley_lab.kinds.questions.shown import rule_on_page
 from parley_lab.kinds.stages.survey import entries
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import asked_of, ordered, with_order, without_order
+from parley_lab.kinds.stages.survey.order import ordered, with_order, without_order
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
 _HONESTLY: Final = (

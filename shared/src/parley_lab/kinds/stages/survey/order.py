@@ -9,12 +9,10 @@ from typing import Any, Final
 from parley_lab.base import rules, seeds
 from parley_lab.kinds import Column, Draws, Json, Member, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
-from parley_lab.kinds.questions.drawn_rows import drawn_rows
+from parley_lab.kinds.questions.drawn_rows import CHANCE, asked_of, chance_of, row_id_of, with_rows
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
-CHANCE: Final = "chance"
-"""A draw for the cohort; every participant's order follows from it and the seat."""
 ORDER: Final = "_order"
 """The field of a stored page with its order; no question may have this id."""
 
@@ -22,27 +20,6 @@ ORDER: Final = "_order"
 class OrderDraws(Draws):
     def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
         return {CHANCE: drawn.get(CHANCE) or f"{rng.getrandbits(63)}"}
-
-
-def _chance(view: OwnView) -> tuple[int, str]:
-    """The seed of the cohort, and the reader's seat."""
-    return int(view.draws[CHANCE]), view.me.path.rpartition("/")[2]
-
-
-def asked_of(stage: SurveyStage, view: OwnView) -> SurveyStage:
-    """The stage with the reader's rows alone, each with the questions and options in the file's order."""
-    if stage.rows is None or not stage.is_drawn_of_rows or CHANCE not in view.draws:
-        return stage
-    seed, seat = _chance(view)
-    return with_rows(stage, drawn_rows(stage.rows, lambda name: seeds.rng(seed, f"{seat}/rows/{name}")))
-
-
-def with_rows(stage: SurveyStage, drawn: Mapping[str, Mapping[str, str]]) -> SurveyStage:
-    """The stage with the questions of these rows, in this order; `drawn` has the levels of each row by its id."""
-    variants, rows = stage.variants, stage.rows
-    assert rows is not None
-    asked = (variants.get((row_id, rows.combined(levels)), ()) for row_id, levels in drawn.items())
-    return stage.model_copy(update={"questions": tuple(one for questions in asked for one in questions)})
 
 
 def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
@@ -53,7 +30,7 @@ def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
 def _in_order(stage: SurveyStage, view: OwnView) -> SurveyStage:
     if not (stage.shuffle_options or stage.shuffle_questions) or CHANCE not in view.draws:
         return stage
-    seed, seat = _chance(view)
+    seed, seat = chance_of(view)
     questions: Sequence[BaseQuestion] = stage.questions
     if stage.shuffle_options:
         questions = [_with_shuffled_options(one, seeds.rng(seed, f"{seat}/options/{one.id}")) for one in questions]
@@ -65,11 +42,6 @@ def _in_order(stage: SurveyStage, view: OwnView) -> SurveyStage:
 def by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
     """The questions of each row; without rows all of them."""
     return [list(row) for _, row in groupby(questions, lambda one: row_id_of(one))]
-
-
-def row_id_of(question: BaseQuestion) -> str:
-    """The row of the question; empty without one."""
-    return "" if question.row is None else question.row.id
 
 
 def _shuffled_in(row: Sequence[BaseQuestion], here: str, seed: int, seat: str) -> list[BaseQuestion]:

@@ -9,12 +9,13 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import PAGE, Ask, Block, Blocked, Completion, Done, Json, OwnView, Parts, Reason, StageKind
 from parley_lab.kinds.questions import answers, sheet
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, Option
+from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, GridRow, NumberQuestion, ScaleQuestion
 from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
 from parley_lab.kinds.stages.survey import display, entries
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import OrderDraws, asked_of, ordered, with_order
+from parley_lab.kinds.stages.survey.order import OrderDraws, ordered, with_order
 from parley_lab.kinds.stages.survey.page import SurveyPage, page_of
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
