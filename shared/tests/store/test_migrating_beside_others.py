@@ -112,7 +112,7 @@ def test_a_migration_that_ran_into_a_deadlock_begins_anew(database_url: str, tmp
 
 @pytest.mark.race
 def test_moves_in_place_are_no_deadlock_for_who_has_read_members_and_writes_them(database_url: str) -> None:
-    with migrate._connected(database_url) as connection:
+    with migrate._connect(database_url) as connection:
         command.downgrade(migrate._config(connection, migrate.OURS), "0006")
         connection.commit()
     with ThreadPoolExecutor() as pool, psycopg.connect(database_url) as other:

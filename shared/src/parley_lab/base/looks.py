@@ -40,34 +40,34 @@ _CAPITAL: Final = str.maketrans(
 
 def is_seen(name: str) -> bool:
     """Whether anything of the name can be seen."""
-    return any(unicodedata.category(one)[0] in "LNPS" for one in _shown(name))
+    return any(unicodedata.category(one)[0] in "LNPS" for one in _visible_part(name))
 
 
 @lru_cache(maxsize=4096)
 def looks_of(name: str) -> frozenset[str]:
     """How the name looks, in small letters and in capitals; two names are alike if they have a look in common."""
-    shown = _shown(name)
+    shown = _visible_part(name)
     return frozenset({shown.casefold().translate(_SMALL), shown.upper().translate(_CAPITAL)})
 
 
 def told_apart(name: str, others: Iterable[str]) -> str:
     """The name, with the first number from 2 behind it that tells it from those of all others."""
     taken = {look for other in others for look in looks_of(other)}
-    numbered = (_numbered(name, number) for number in count(2))
+    numbered = (_with_number(name, number) for number in count(2))
     return next(one for one in chain([name], numbered) if looks_of(one).isdisjoint(taken))
 
 
 def is_told_apart_from(name: str, own: str) -> bool:
     """Whether the name is this other one with a number behind it, as `told_apart` puts it there."""
     number = name.removeprefix(own).strip(" ()")
-    return number.isdecimal() and int(number) > 1 and name == _numbered(own, int(number))
+    return number.isdecimal() and int(number) > 1 and name == _with_number(own, int(number))
 
 
-def _numbered(name: str, number: int) -> str:
+def _with_number(name: str, number: int) -> str:
     return f"{name} ({number})" if name[-1:].isdigit() else f"{name} {number}"
 
 
-def _shown(name: str) -> str:
+def _visible_part(name: str) -> str:
     """The characters that show something, each in its usual width, and single spaces between words."""
     usual = unicodedata.normalize("NFKC", "".join(one for one in name if one not in _SHOW_NOTHING))
     visible = (one for one in usual if one.isspace() or unicodedata.category(one)[0] != "C")

@@ -125,10 +125,10 @@ class _Filler:
             hops += 1
             if hops > _DEEPEST:
                 raise UnfillableSchemaError("a $ref leads back to itself")
-            schema = self._merged(schema)
+            schema = self._merge(schema)
         return schema
 
-    def _merged(self, schema: Schema) -> Schema:
+    def _merge(self, schema: Schema) -> Schema:
         rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         parts = [*schema.get("allOf", ())]
         if "$ref" in schema:

@@ -56,7 +56,7 @@ def problems(
     filled: the first parts of names that something else fills.
     """
     return [
-        Problem(path, f"`{{{{{name}}}}}`", _expected(name, variables))
+        Problem(path, f"`{{{{{name}}}}}`", _expectation(name, variables))
         for path, name in places(value, where)
         if not is_of_reader(name) and name.partition(".")[0] not in filled and _look_up(name, variables) is _UNDEFINED
     ]
@@ -119,7 +119,7 @@ def _look_up(name: str, variables: Mapping[str, Json]) -> Json:
     return value
 
 
-def _expected(name: str, variables: Mapping[str, Json]) -> str:
+def _expectation(name: str, variables: Mapping[str, Json]) -> str:
     if not _NAME.fullmatch(name):
         return "the name of a variable between the braces"
     return "one of the variables " + ", ".join(sorted(variables)) if variables else "a variable that is set"

@@ -89,14 +89,14 @@ class Intake:
         urgency.set(Urgency.PERSON if delivery.hint.urgent else Urgency.BACKGROUND)
         outcome = _Outcome.UNTRIED
         with contextlib.suppress(asyncio.CancelledError):
-            outcome = await self._handled(delivery.hint)
+            outcome = await self._handle(delivery.hint)
         self._waiting.discard(task)
         try:
             await _settlement(delivery, outcome)()
         finally:
             UNACKNOWLEDGED.labels(delivery.hint.queue).dec()
 
-    async def _handled(self, hint: Hint) -> _Outcome:
+    async def _handle(self, hint: Hint) -> _Outcome:
         async with self._slots:
             while not self._stopping:
                 outcome = await self._tried_in_turn(hint)
@@ -109,10 +109,10 @@ class Intake:
             async with self._probe:
                 if self._failures:
                     await self._pause(self._failures)
-                    return await self._tried(hint, step=1)
-        return await self._tried(hint, step=0)
+                    return await self._try(hint, step=1)
+        return await self._try(hint, step=0)
 
-    async def _tried(self, hint: Hint, *, step: int) -> _Outcome:
+    async def _try(self, hint: Hint, *, step: int) -> _Outcome:
         """Only an attempt after a pause lengthens the next pause (`step` 1), however many fail together."""
         task = _this_task()
         self._waiting.discard(task)

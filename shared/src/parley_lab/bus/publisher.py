@@ -72,7 +72,7 @@ class OutboxPublisher:
     def offer(self, rows: Sequence[Row]) -> None:
         """Queue committed rows for publishing; returns at once and drops what exceeds the capacity."""
         new = [row for row in rows if row[0] not in self._known]
-        taken = self._remembered(new)
+        taken = self._remember(new)
         if taken < len(new):
             log.warning("outbox.memory_full", left_to_sweep=len(new) - taken)
 
@@ -106,9 +106,9 @@ class OutboxPublisher:
     async def sweep(self) -> int:
         """Queue the rows of the outbox that are unknown here; returns their number."""
         found = await self._leftover(self._batch_size)
-        return self._remembered([row for row in found if row[0] not in self._known])
+        return self._remember([row for row in found if row[0] not in self._known])
 
-    def _remembered(self, rows: Sequence[Row]) -> int:
+    def _remember(self, rows: Sequence[Row]) -> int:
         offered = sum(len(lane.offered) for lane in self._lanes.values())
         room = max(self._capacity - max(len(self._known), offered), 0)
         taken = rows[:room]

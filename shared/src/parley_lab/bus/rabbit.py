@@ -78,7 +78,7 @@ class RabbitBus(Bus):
     async def declare(self, queues: Sequence[str]) -> None:
         link = await self._current_link(self._answer_seconds)
         for queue in queues:
-            await _asked(link.declare(queue))
+            await _ask_broker(link.declare(queue))
 
     async def publish(self, hints: Sequence[Hint]) -> None:
         if hints:
@@ -104,21 +104,21 @@ class RabbitBus(Bus):
     async def waiting(self, queue: str) -> int:
         await self.declare([queue])
         link = await self._current_link(self._answer_seconds)
-        return await _asked(link.counted(urgent_lane(queue), queue))
+        return await _ask_broker(link.counted(urgent_lane(queue), queue))
 
     async def dead(self, queue: str) -> int:
         await self.declare([queue])
         link = await self._current_link(self._answer_seconds)
-        return await _asked(link.counted(dead_queue(queue)))
+        return await _ask_broker(link.counted(dead_queue(queue)))
 
     async def consumers(self, queue: str) -> int | None:
         """How many processes consume a work queue; None where it is not there. Raises: BusUnavailable."""
         link = await self._current_link(self._answer_seconds)
-        return await _asked(link.consumers(queue))
+        return await _ask_broker(link.consumers(queue))
 
     async def sift_dead(self, queue: str, decide: Callable[[bytes], Fate]) -> None:
         link = await self._current_link(self._answer_seconds)
-        await _asked(link.sift_dead(queue, decide))
+        await _ask_broker(link.sift_dead(queue, decide))
 
     def on_reconnect(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
@@ -126,11 +126,11 @@ class RabbitBus(Bus):
     async def put(self, queue: str, body: bytes) -> None:
         await self.declare([queue])
         link = await self._current_link(self._answer_seconds)
-        await _asked(link.put(queue, body))
+        await _ask_broker(link.put(queue, body))
 
     async def take_dead(self, queue: str) -> bytes:
         link = await self._current_link(self._answer_seconds)
-        return await _asked(link.take_dead(queue))
+        return await _ask_broker(link.take_dead(queue))
 
     async def remove(self, queues: Sequence[str]) -> None:
         """Delete work queues with their dead-letter queues: this lab leaves the broker.
@@ -138,7 +138,7 @@ class RabbitBus(Bus):
         Raises: BusUnavailable.
         """
         link = await self._current_link(self._answer_seconds)
-        await _asked(link.remove(queues))
+        await _ask_broker(link.remove(queues))
 
     async def ping(self) -> bool:
         try:
@@ -196,7 +196,7 @@ class RabbitBus(Bus):
         failures = 0
         is_first = True
         while True:
-            if await self._linked(failures):
+            if await self._open_link(failures):
                 if failures or not is_first:
                     log.info("bus.broker_back")
                     self._call_back()
@@ -208,7 +208,7 @@ class RabbitBus(Bus):
             self._tried.set()
             await self._reconnect_pause(max(failures, 1))
 
-    async def _linked(self, failures: int) -> bool:
+    async def _open_link(self, failures: int) -> bool:
         """Whether there is a link now, with every subscription attached."""
         opened: list[Link] = []
         error = await attempt(self._open_into(opened))
@@ -260,7 +260,7 @@ class RabbitBus(Bus):
                 log.exception("bus.reconnect_callback.failed")
 
 
-async def _asked(question: Awaitable[T]) -> T:
+async def _ask_broker(question: Awaitable[T]) -> T:
     """The broker's answer; any error of aio-pika about a broker that is away becomes BusUnavailable."""
     answer = (await asyncio.gather(question, return_exceptions=True))[0]
     if isinstance(answer, ParleyError):

@@ -160,21 +160,21 @@ class Link:
 
     async def publish(self, hints: Sequence[Hint]) -> None:
         """Raises: BusUnavailable, BusMisconfigured."""
-        unroutable = await self._confirmed(hints)
+        unroutable = await self._confirm(hints)
         if unroutable:
             # The queue was deleted while we were connected.
             self._declared.difference_update(hint.queue for hint in unroutable)
-            unroutable = await self._confirmed(unroutable)
+            unroutable = await self._confirm(unroutable)
         if unroutable:
             raise BusUnavailable(f"the broker has no queue {unroutable[0].queue!r} although it was just declared")
 
-    async def _confirmed(self, hints: Sequence[Hint]) -> list[Hint]:
+    async def _confirm(self, hints: Sequence[Hint]) -> list[Hint]:
         """Publish, and wait while the broker goes on confirming; returns the unroutable hints.
 
         A busy process reads confirms late, and many hints take long although each is in time. The broker is given up
         only after `answer_seconds` without a confirm, counted in time in which this process could listen.
         """
-        publishing = asyncio.ensure_future(self._published(hints))
+        publishing = asyncio.ensure_future(self._publish(hints))
         patience = Patience(self.answer_seconds)
         try:
             while not (await asyncio.wait((publishing,), timeout=patience.look_seconds))[0]:
@@ -185,7 +185,7 @@ class Link:
         finally:
             publishing.cancel()
 
-    async def _published(self, hints: Sequence[Hint]) -> list[Hint]:
+    async def _publish(self, hints: Sequence[Hint]) -> list[Hint]:
         """Publish all at once and return the unroutable ones."""
         for queue in {hint.queue for hint in hints} - self._declared:
             if (error := await attempt(self.declare(queue))) is not None:

@@ -44,10 +44,10 @@ class Consumer(Subscription):
         async with self._attaching:
             if self._cancelled or self._link is link:
                 return
-            self._channel = await self._subscribed(link)
+            self._channel = await self._subscribe(link)
             self._link = link
 
-    async def _subscribed(self, link: Link) -> AbstractChannel:
+    async def _subscribe(self, link: Link) -> AbstractChannel:
         """Start to consume over `link`; returns the channel."""
         await link.declare(self._queue)
         channel = await link.open_channel()
@@ -77,13 +77,13 @@ class Consumer(Subscription):
             # Before the command to stop: a hint that is returned later would come before it on the channel, and be
             # delivered here again.
             self._intake.refuse()
-            await _settled(underlay.basic_cancel(self._tag), self._link)
+            await _settle(underlay.basic_cancel(self._tag), self._link)
 
     async def cancel(self) -> None:
         await self.stop_taking()
         await self._intake.stop()
         if self._channel is not None and self._link is not None and not self._link.lost.is_set():
-            await _settled(self._link.close_channel(self._channel), self._link)
+            await _settle(self._link.close_channel(self._channel), self._link)
         self._on_cancel(self)
 
     async def _take(self, message: AbstractIncomingMessage, link: Link) -> None:
@@ -91,7 +91,7 @@ class Consumer(Subscription):
             hint = Hint.decode(self._queue, message.body)
         except HintInvalid as error:
             log.error("bus.hint.undecodable", queue=self._queue, reason=error.message)
-            await _settled(message.reject(requeue=False), link)
+            await _settle(message.reject(requeue=False), link)
         else:
             self._intake.take(_Lent(hint, message, link))
 
@@ -105,17 +105,17 @@ class _Lent:
     link: Link
 
     async def acknowledge(self) -> None:
-        await _settled(self.message.ack(), self.link)
+        await _settle(self.message.ack(), self.link)
 
     async def fail(self) -> None:
         # Since 4.3 only basic.reject counts towards the delivery limit; before, basic.nack counted too.
-        await _settled(self.message.reject(requeue=True), self.link)
+        await _settle(self.message.reject(requeue=True), self.link)
 
     async def give_back(self) -> None:
-        await _settled(self.message.nack(requeue=True), self.link)
+        await _settle(self.message.nack(requeue=True), self.link)
 
 
-async def _settled(answer: Awaitable[object], link: Link) -> None:
+async def _settle(answer: Awaitable[object], link: Link) -> None:
     """Send it; when the link is lost meanwhile, the broker redelivers by itself."""
     try:
         async with asyncio.timeout(link.answer_seconds):

@@ -40,7 +40,7 @@ def in_pieces(prompt: str) -> Pieces:
         pieces.texts[digest] = piece
         pieces.top.append(digest)
     while len(pieces.top) > MOST_AT_THE_TOP:
-        groups = list(_grouped(pieces.top))
+        groups = list(_group(pieces.top))
         if len(groups) == len(pieces.top):
             break
         digests = [_digest(b"".join(one.bytes for one in group), b"parts") for group in groups]
@@ -61,7 +61,7 @@ def _cut(prompt: str) -> Iterator[str]:
     yield "".join([*piece, last])
 
 
-def _grouped(digests: Iterable[UUID]) -> Iterator[list[UUID]]:
+def _group(digests: Iterable[UUID]) -> Iterator[list[UUID]]:
     group: list[UUID] = []
     for digest in digests:
         group.append(digest)

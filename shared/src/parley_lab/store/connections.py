@@ -63,7 +63,7 @@ class Connections:
             Unavailable: Postgres cannot be reached, here or in the block, or no connection was free in time.
         """
         with told_apart():
-            async with self._turnstile.passed(), self._borrowed() as driver:
+            async with self._turnstile.passed(), self._borrow() as driver:
                 yield driver
 
     @asynccontextmanager
@@ -75,7 +75,7 @@ class Connections:
             await driver.set_autocommit(False)
 
     @asynccontextmanager
-    async def _borrowed(self) -> AsyncIterator[AsyncConnection[Any]]:
+    async def _borrow(self) -> AsyncIterator[AsyncConnection[Any]]:
         pool = self._engine.pool
         borrowed = await self._engine.raw_connection()
         driver: AsyncConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one

@@ -23,7 +23,7 @@ def with_name(url: str, name: str) -> str:
 
 def create_database(url: str, name: str) -> str:
     """Create the database if it does not exist, on the server of `url`; returns its URL."""
-    with _connected(url) as connection, suppress(psycopg.errors.DuplicateDatabase):
+    with _connect(url) as connection, suppress(psycopg.errors.DuplicateDatabase):
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     return with_name(url, name)
 
@@ -35,7 +35,7 @@ def copy_database(url: str, template: str, name: str) -> str:
     """
     create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
     hurry = sql.SQL("ALTER DATABASE {} SET synchronous_commit = off").format(sql.Identifier(name))
-    with _connected(url) as connection:
+    with _connect(url) as connection:
         connection.execute(create)
         connection.execute(hurry)
     return with_name(url, name)
@@ -43,7 +43,7 @@ def copy_database(url: str, template: str, name: str) -> str:
 
 def drop_database(url: str, name: str) -> None:
     """Drop the database if it exists, and close its connections."""
-    with _connected(url) as connection:
+    with _connect(url) as connection:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
@@ -54,7 +54,7 @@ def cut_off_everybody(url: str) -> None:
         Unavailable: it does not answer.
     """
     try:
-        with _connected(url) as connection:
+        with _connect(url) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
                 "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -72,7 +72,7 @@ def wait_until_ready(url: str, *, seconds: float) -> None:
     deadline = monotonic() + seconds
     while True:
         try:
-            with _connected(url):
+            with _connect(url):
                 return
         except psycopg.OperationalError as error:
             if monotonic() > deadline:
@@ -81,7 +81,7 @@ def wait_until_ready(url: str, *, seconds: float) -> None:
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[psycopg.Connection]:
+def _connect(url: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
         yield connection
 

@@ -65,18 +65,18 @@ async def claim_lab(url: str, bus: Bus) -> LabClaim:
     """
     connection = await _connect(url)
     async with connection:
-        recorded = await _recorded(connection)
+        recorded = await _read_bus(connection)
         # A server that only reads for now has been claimed before.
         if recorded is None:
             await connection.execute("INSERT INTO lab (bus) VALUES (%s) ON CONFLICT DO NOTHING", (bus,))
-            recorded = await _recorded(connection)
+            recorded = await _read_bus(connection)
     assert recorded is not None
     if recorded[0] != bus:
         raise SettingsInvalid(_OTHER_BUS[bus])
     return LabClaim(url, await _lock(url) if bus == "in-process" else None)
 
 
-async def _recorded(connection: psycopg.AsyncConnection) -> tuple[str] | None:
+async def _read_bus(connection: psycopg.AsyncConnection) -> tuple[str] | None:
     found: tuple[str] | None = await (await connection.execute("SELECT bus FROM lab")).fetchone()
     return found
 

@@ -104,7 +104,7 @@ def upgrade(url: str, *, migrations: Migrations = OURS, patience_seconds: float 
         Unavailable: others held locks for `patience_seconds`. Each migration was done whole or not at all.
     """
     newest = migrations.newest
-    with _connected(url, lock_seconds=_LOCK_SECONDS) as connection:
+    with _connect(url, lock_seconds=_LOCK_SECONDS) as connection:
         _wait_for_others(connection)
         before = _revision(connection)
         schema.require_own(before, [] if before else _present(connection))
@@ -177,7 +177,7 @@ def newer_that_will_do(url: str) -> str | None:
     Raises:
         SettingsInvalid: it is newer, and has not.
     """
-    with _connected(url) as connection:
+    with _connect(url) as connection:
         found = _revision(connection)
         schema.require_own(found, [])
         if found is None or found <= HEAD:
@@ -188,7 +188,7 @@ def newer_that_will_do(url: str) -> str | None:
 
 def current_revision(url: str) -> str | None:
     """The revision of a database, None when it has no tables of ours."""
-    with _connected(url) as connection:
+    with _connect(url) as connection:
         return _revision(connection)
 
 
@@ -212,12 +212,12 @@ def _revision_if_there(url: str) -> str | None:
 def differences(url: str) -> list[str]:
     """The differences between the database (`-`) and the tables here (`+`): tables, columns, defaults, constraints and
     indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
-    with _connected(url) as connection:
-        present = _described(connection, "public")
+    with _connect(url) as connection:
+        present = _describe(connection, "public")
         connection.execute(text(f"CREATE SCHEMA {_EXPECTED}"))
         connection.execute(text(f"SET LOCAL search_path = {_EXPECTED}"))
         metadata.create_all(connection, checkfirst=False)
-        expected = _described(connection, _EXPECTED)
+        expected = _describe(connection, _EXPECTED)
         connection.rollback()
     return [
         *(f"- {line}" for line in sorted(present - expected)),
@@ -230,14 +230,14 @@ def new_revision(url: str, message: str) -> None:
     from alembic import command
     from alembic.script import Script
 
-    with _connected(url) as connection:
+    with _connect(url) as connection:
         script = command.revision(_config(connection, OURS), message, autogenerate=True, rev_id=f"{int(HEAD) + 1:04}")
     assert isinstance(script, Script)
     path = Path(script.path)
-    path.write_text(_tidied(path.read_text()))
+    path.write_text(_tidy(path.read_text()))
 
 
-def _tidied(source: str) -> str:
+def _tidy(source: str) -> str:
     lines = [line for line in source.splitlines(keepends=True) if not line.lstrip().startswith("# ###")]
     return "".join(lines).replace("JSONB(astext_type=sa.Text())", "JSONB()")
 
@@ -253,7 +253,7 @@ def _config(connection: Connection, migrations: Migrations) -> "Config":
 
 
 @contextmanager
-def _connected(url: str, *, lock_seconds: float = 0) -> Iterator[Connection]:
+def _connect(url: str, *, lock_seconds: float = 0) -> Iterator[Connection]:
     """`lock_seconds`: how long a statement waits for a lock; 0: without end."""
     arguments = {"connect_timeout": 5, "options": f"-c lock_timeout={int(lock_seconds * 1000)}"}
     engine = create_engine(as_sqlalchemy_url(url), poolclass=NullPool, connect_args=arguments)
@@ -305,7 +305,7 @@ _INDEXES = text(
 )
 
 
-def _described(connection: Connection, schema: str) -> set[str]:
+def _describe(connection: Connection, schema: str) -> set[str]:
     statements = (_COLUMNS, _CONSTRAINTS, _INDEXES)
     return {line for statement in statements for line in connection.scalars(statement, {"schema": schema})}
 

@@ -83,9 +83,9 @@ class ReadSession:
         await self.connect()
         # On the driver's own cursor, which takes half of SQLAlchemy's CPU time; texts need nothing of SQLAlchemy.
         with self._answered_in_time():
-            return await self._sent(statement, params)
+            return await self._send(statement, params)
 
-    async def _sent(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+    async def _send(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         query, names = compiled(statement)
         return await AsyncRawCursor(self._driver, row_factory=namedtuple_row).execute(query, in_order(names, params))
 
@@ -121,7 +121,7 @@ class Session(ReadSession):
         await self.connect()
         with self._answered_in_time():
             async with self._together():
-                cursors = [await self._sent(statement, params) for statement, params in statements]
+                cursors = [await self._send(statement, params) for statement, params in statements]
             return [await cursor.fetchall() for cursor in cursors]
 
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
@@ -130,7 +130,7 @@ class Session(ReadSession):
         await self.connect()
         with self._answered_in_time():
             async with self._together():
-                return await self._sent(statement, params)
+                return await self._send(statement, params)
 
     @asynccontextmanager
     async def _together(self) -> AsyncIterator[None]:
@@ -138,7 +138,7 @@ class Session(ReadSession):
         later, self._later = self._later, []
         async with self._driver.pipeline():
             for statement, params in later:
-                await self._sent(statement, params)
+                await self._send(statement, params)
             yield
 
     async def insert(self, table: Table, rows: Sequence[Params]) -> None:
@@ -229,8 +229,8 @@ class Session(ReadSession):
                 await self._driver.commit()
                 return self._committed
             async with self._together():
-                flushed = await self._sent(FLUSH_MANY if len(cohorts) > 1 else FLUSH, self._flush_params())
-                await self._sent(_COMMIT, None)
+                flushed = await self._send(FLUSH_MANY if len(cohorts) > 1 else FLUSH, self._flush_params())
+                await self._send(_COMMIT, None)
         self._keep(await flushed.fetchone())
         return self._committed
 

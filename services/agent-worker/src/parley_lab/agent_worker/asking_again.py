@@ -47,14 +47,14 @@ def with_reason(
         return (*messages[:-1], messages[-1].model_copy(update={"content": told}))
     return (
         *messages,
-        ChatMessage(role="assistant", content=_shortened(last.words.strip(), room) or "(empty)"),
+        ChatMessage(role="assistant", content=_shorten(last.words.strip(), room) or "(empty)"),
         ChatMessage(
             role="user", content=f"That reply cannot be used: {last.reason}. Reply again in the requested format."
         ),
     )
 
 
-def _shortened(words: str, most: int) -> str:
+def _shorten(words: str, most: int) -> str:
     """The beginning and the end, where it is longer than `most`."""
     if len(words) <= most:
         return words

@@ -134,7 +134,7 @@ class Calling:
                     try:
                         reply = await self._models[lease.provider].reply(request)
                     finally:
-                        view = _seen(look)
+                        view = _view_from(look)
             finally:
                 permit.give_back(reply)
             timeout = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
@@ -242,7 +242,7 @@ class Calling:
         return asyncio.create_task(look()) if parts_of(lease.stage).state is not None else None
 
 
-def _seen(look: asyncio.Task[OwnView] | None) -> OwnView | None:
+def _view_from(look: asyncio.Task[OwnView] | None) -> OwnView | None:
     """The view that was read; None when the read failed or is not complete."""
     if look is None:
         return None

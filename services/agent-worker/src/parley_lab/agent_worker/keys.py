@@ -111,7 +111,7 @@ class Keys:
             # Only a first call has a gate for its model.
             names = names[:1]
         self._settle_doubt(lease, names[0])
-        if all(self._known(name).is_open for name in names):
+        if all(self._gate_of(name).is_open for name in names):
             return Pass(names)
         return await self._try(lease, names)
 
@@ -131,19 +131,19 @@ class Keys:
             return "goes on"
         status = attempt.reply.status
         if status in KEY_FAULTS or self._is_turned_down_at_once(way, attempt.reply):
-            return await self._refused(lease, way, attempt)
-        if way.is_a_try and status == "timeout" and any(self._known(name).paused_at for name in way.names):
+            return await self._record_refusal(lease, way, attempt)
+        if way.is_a_try and status == "timeout" and any(self._gate_of(name).paused_at for name in way.names):
             # It is unknown whether the key is accepted again.
             return await self._try_in_vain(lease, way, attempt)
         self._in_doubt.pop(lease.draft_id, None)
         if _asks_for_a_long_wait(attempt.reply) and await self._wait_as_asked(lease, way.names[0], attempt):
             return "waits"
-        await self._accepted(way.names, attempt.started_at)
+        await self._record_acceptance(way.names, attempt.started_at)
         return "goes on"
 
     def _is_turned_down_at_once(self, way: Pass, reply: ModelReply) -> bool:
         """Whether a first call is refused in a way that all calls would be: the run stops before it makes them."""
-        is_first = not all(self._known(name).is_tried for name in way.names)
+        is_first = not all(self._gate_of(name).is_tried for name in way.names)
         return is_first and reply.status == "bad_request" and reply.http_status in _OF_THE_FORM
 
     async def look(self) -> None:
@@ -153,10 +153,10 @@ class Keys:
         async with self._database.transaction() as session:
             found = await called_keys.gates(session)
         for gate in found:
-            mine = self._known(gate.name).accepted_at
+            mine = self._gate_of(gate.name).accepted_at
             self._gates[gate.name] = gate
             if mine is not None:
-                await self._accepted([gate.name], mine)
+                await self._record_acceptance([gate.name], mine)
 
     async def have_tried(self) -> None:
         """Announce a draft for each closed gate that is due for a try; one process gets through."""
@@ -165,7 +165,7 @@ class Keys:
             async with self._database.transaction() as session:
                 await called_keys.release_one(session, name, now)
 
-    def _known(self, name: str) -> Gate:
+    def _gate_of(self, name: str) -> Gate:
         return self._gates.get(name) or Gate(name, is_tried=not self._first_alone)
 
     def _check_stopped(self, lease: drafts.Lease) -> None:
@@ -214,20 +214,20 @@ class Keys:
         doubt = self._in_doubt.get(lease.draft_id)
         if doubt is None or doubt.fault == "unreachable":
             return
-        if was_refused_for_itself(self._known(key), doubt.called_at):
+        if was_refused_for_itself(self._gate_of(key), doubt.called_at):
             self._in_doubt.pop(lease.draft_id)
             raise RefusedForItself(doubt.reason)
 
-    async def _accepted(self, names: Sequence[str], called_at: datetime) -> None:
+    async def _record_acceptance(self, names: Sequence[str], called_at: datetime) -> None:
         """The call came through: record it here, and in the rows of closed gates."""
-        before = [self._known(name) for name in names]
+        before = [self._gate_of(name) for name in names]
         self._learn([after_acceptance(gate, called_at) for gate in before])
         doubtful = [gate.name for gate in before if not gate.is_open or gate.refusals]
         if not doubtful:
             return
         now = self._clock.now()
         async with self._database.transaction() as session:
-            locked = [await self._locked(session, name) for name in doubtful]
+            locked = [await self._lock_gate(session, name) for name in doubtful]
             after = [after_acceptance(gate, called_at) for gate in locked]
             for was, gate in zip(locked, after, strict=True):
                 await called_keys.keep(session, gate)
@@ -237,14 +237,14 @@ class Keys:
                         await resolve_alerts(session, KEY_PAUSED, now, path=_alert_path(was))
         self._learn(after)
 
-    async def _refused(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
+    async def _record_refusal(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
         """Write gates, call and draft in one transaction, so that the process that opens a gate finds the draft."""
         now, reply, called_at = self._clock.now(), attempt.reply, attempt.started_at
         came_back = {"fault": reply.status, "reason": reply.error or reply.status, "asked": lease.member_path}
         async with self._database.transaction() as session:
-            key, *others = [await self._locked(session, name) for name in way.names]
+            key, *others = [await self._lock_gate(session, name) for name in way.names]
             # This process has seen it and not yet written it, because the gate was open.
-            key = with_acceptance(key, self._known(key.name).accepted_at)
+            key = with_acceptance(key, self._gate_of(key.name).accepted_at)
             refused = [key, *(gate for gate in others if not gate.is_open)]
             after = [after_refusal(gate, called_at, **came_back, now=now, was_a_try=way.is_a_try) for gate in refused]
             for gate in after:
@@ -272,7 +272,7 @@ class Keys:
         async with self._database.transaction() as session:
             if not await self._can_wait(session, lease):
                 return False
-            key = after_long_wait(await self._locked(session, name), until=until, now=now, **told)
+            key = after_long_wait(await self._lock_gate(session, name), until=until, now=now, **told)
             await called_keys.keep(session, key)
             await drafts.save_call(session, call_row(lease, attempt))
             await called_keys.wait_before(session, lease, key, now, free_calls=1)
@@ -315,7 +315,7 @@ class Keys:
         """No reply came in time: it is unknown whether the key is accepted again."""
         now = self._clock.now()
         async with self._database.transaction() as session:
-            gates = [await self._locked(session, name) for name in way.names]
+            gates = [await self._lock_gate(session, name) for name in way.names]
             paused = next((gate for gate in gates if gate.paused_at is not None), None)
             if paused is None or not await self._can_wait(session, lease):
                 return "goes on"
@@ -341,7 +341,7 @@ class Keys:
         )
         self._told.add(told)
 
-    async def _locked(self, session: Session, name: str) -> Gate:
+    async def _lock_gate(self, session: Session, name: str) -> Gate:
         return await called_keys.locked_gate(session, name, is_tried=not self._first_alone)
 
     def _learn(self, gates: Sequence[Gate]) -> None:

@@ -81,7 +81,7 @@ class Leases:
         """
         first_until = lease.leased_at + self._lasts
         is_fresh = self._clock.now() - lease.leased_at <= self._renews_after
-        until = first_until if is_fresh else await self._renewed(lease, first_until)
+        until = first_until if is_fresh else await self._renew(lease, first_until)
         if until is None:
             call.close()
             return None
@@ -95,13 +95,13 @@ class Leases:
                 if self._clock.now() >= until:
                     log.warning("lease.over", draft=lease.path)
                     return None
-                until = await self._renewed(lease, until)
+                until = await self._renew(lease, until)
                 await failpoint("lease.renewed")
             return None
         finally:
             task.cancel()
 
-    async def _renewed(self, lease: drafts.Lease, until: datetime) -> datetime | None:
+    async def _renew(self, lease: drafts.Lease, until: datetime) -> datetime | None:
         """Until when this process has the lease, which it had until `until`; None: another has it, or it is over.
 
         Postgres is asked even when it is over: no other process may have taken it.
@@ -140,7 +140,7 @@ class Leases:
     ) -> drafts.Lease | Exception | None:
         """The lease, renewed if its statement took so long that it may be over by now; None when it was lost."""
         while isinstance(lease, drafts.Lease) and (now := self._clock.now()) - began > self._renews_after:
-            lease, began = lease if await self._renewed(lease, began + self._lasts) else None, now
+            lease, began = lease if await self._renew(lease, began + self._lasts) else None, now
         return lease
 
     async def _take_alone(self, draft_id: UUID, now: datetime, until: datetime) -> drafts.Lease | Exception | None:

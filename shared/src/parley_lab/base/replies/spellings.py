@@ -101,14 +101,14 @@ def bare(text: str) -> str:
     before, plain = None, visible(text).strip()
     while before != plain:
         before = plain
-        plain = _unwrapped(plain).strip()
+        plain = _unwrap(plain).strip()
         plain = _HEADING.sub("", plain)
         plain = _LABEL.sub("", plain).strip(_QUOTES).strip()
         plain = plain[:-1].rstrip() if plain.endswith((".", "\u3002")) and not plain.endswith("..") else plain
     return plain
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     if found := _FENCE.match(text) or _MATH.match(text):
         return next(part for part in found.groups() if part is not None)
     if found := _AROUND.match(text) or _TAG.match(text):
@@ -250,42 +250,42 @@ def option(value: object, words: Mapping[str, str]) -> str | None:
     words: what each option says, by its id; empty where it says nothing else.
     """
     if isinstance(value, Mapping):
-        return _only(_marked(value, words) or [option(part, words) for part in _said_in(value)])
+        return _only(_marked_options(value, words) or [option(part, words) for part in _said_in(value)])
     value = alone(value)
     if isinstance(value, bool):
-        return _only(one for one, said in words.items() if value in (_said(one), _said(said)))
+        return _only(one for one, said in words.items() if value in (_truth_in(one), _truth_in(said)))
     if isinstance(value, int | float):
         value = f"{value:g}" if isinstance(value, float) else str(value)
     if not isinstance(value, str):
         return None
     if value in words:
         return value
-    given = _folded(value)
+    given = _fold(value)
     if not given:
         return None
-    named = {one for one, said in words.items() if given in (_folded(one), _folded(said))}
-    named = named or {one for one, said in words.items() if said and _names_both(given, _folded(one), _folded(said))}
+    named = {one for one, said in words.items() if given in (_fold(one), _fold(said))}
+    named = named or {one for one, said in words.items() if said and _names_both(given, _fold(one), _fold(said))}
     if named:
         return _only(named)
     if place := _IN_PLACE.match(given):
         return option(place[1] or place[2], words)
-    is_yes = _said(given)
+    is_yes = _truth_in(given)
     return None if is_yes is None or given in ("0", "1") else option(is_yes, words)
 
 
-def _marked(value: Mapping[str, object], words: Mapping[str, str]) -> list[str]:
+def _marked_options(value: Mapping[str, object], words: Mapping[str, str]) -> list[str]:
     """The options that an object marks: `{"a": true, "b": false}`."""
     if not all(name in words and isinstance(part, bool) for name, part in value.items()):
         return []
     return [name for name, part in value.items() if part]
 
 
-def _said(text: str) -> bool | None:
+def _truth_in(text: str) -> bool | None:
     word = bare(text).rstrip("!").casefold()
     return None if word in ("0", "1") else _yes_or_no(word)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(bare(text).casefold().split())
 
 
@@ -309,7 +309,7 @@ def options(value: object, words: Mapping[str, str]) -> list[str] | None:
             return None
         return [whole] if whole is not None else listed
     if isinstance(value, Mapping):
-        return _marked(value, words) or None
+        return _marked_options(value, words) or None
     return _each(value, words) if isinstance(value, list) else None
 
 

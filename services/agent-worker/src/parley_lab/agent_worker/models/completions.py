@@ -76,7 +76,7 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
     if not isinstance(message, dict):
         return None
     fields = request.reply_schema.get("required", ())
-    said, finish_reason = _said(message, fields), text_of(choice.get("finish_reason")) or None
+    said, finish_reason = _read_content(message, fields), text_of(choice.get("finish_reason")) or None
     status, parsed, error = judge(said.text, said.refusal, finish_reason, fields)
     is_lost = status == "invalid" and finish_reason != CUT_OFF and said.reason is not None
     words = said.refusal or said.text
@@ -98,7 +98,7 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
     return reply.model_copy(update={"can_retry": False}) if is_lost else reply
 
 
-def _said(message: Mapping[str, Any], fields: Collection[str]) -> _Said:
+def _read_content(message: Mapping[str, Any], fields: Collection[str]) -> _Said:
     """Read the content from whichever field has it, if only one reading is plain."""
     content, refusal = message.get("content"), text_of(message.get("refusal"))
     if isinstance(content, str) and (content.strip() or refusal):
@@ -151,8 +151,8 @@ def _said_beside(message: Mapping[str, Any], fields: Collection[str]) -> _Said |
         )
     for name in filter(message.get, _THOUGHTS):
         thought = text_of(message[name])
-        if has_all(_loads(_unfenced(thought)), fields):
-            return _Said(_unfenced(thought))
+        if has_all(_loads(_strip_fence(thought)), fields):
+            return _Said(_strip_fence(thought))
         reason = (
             f"the content of the reply is empty, and `{name}` has all of it: switch the server's reasoning parser, or "
             "the thinking of the model, off"
@@ -169,7 +169,7 @@ def _arguments(call: object, fields: Collection[str]) -> str | None:
     return orjson.dumps(value).decode() if has_all(value, fields) else None
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     lines = text.strip().splitlines()
     is_fenced = len(lines) > 2 and lines[0].startswith("```") and lines[-1] == "```"
     return "\n".join(lines[1:-1]) if is_fenced else text.strip()

@@ -120,7 +120,7 @@ def _ask(request: ModelRequest, keys: ModelKeys) -> ModelReply:
     try:
         model = library.OneCall(inner=library.LLM(**llm_arguments(request, api_key)))
     except Exception as error:  # noqa: BLE001 - whatever a vendor's library says of the settings
-        return _failed(error, keys)
+        return _failure_of(error, keys)
     reply = _answer_of(library, model, request, keys)
     return reply.model_copy(update={"endpoint": _host_called(model)})
 
@@ -131,9 +131,9 @@ def _answer_of(library: SimpleNamespace, model: Any, request: ModelRequest, keys
         library.Task(description=task_text(request), expected_output=_EXPECTED, agent=agent).execute_sync(agent)
     except Exception as error:  # noqa: BLE001 - the agent's own troubles with a reply do not matter
         if model.outcome is None:
-            return _failed(error, keys)
+            return _failure_of(error, keys)
     if isinstance(model.outcome, Exception):
-        return _failed(model.outcome, keys)
+        return _failure_of(model.outcome, keys)
     return _read(model, request)
 
 
@@ -204,7 +204,7 @@ def _read(model: Any, request: ModelRequest) -> ModelReply:
     )
 
 
-def _failed(error: Exception, keys: ModelKeys) -> ModelReply:
+def _failure_of(error: Exception, keys: ModelKeys) -> ModelReply:
     causes = list(_causes(error))
     known = [status for status in map(_status_of, causes) if status is not None]
     # Vendors' libraries wrap a failed connection into errors that say less.

@@ -47,7 +47,7 @@ def without_keys(reply: ModelReply, keys: ModelKeys) -> ModelReply:
     for name in ("parsed", "details"):
         # An object that is nested too deeply to be searched cannot be stored either, and is refused.
         with suppress(RecursionError):
-            update[name] = _redacted(getattr(reply, name), keys)
+            update[name] = _redact_all(getattr(reply, name), keys)
     changed = {name: value for name, value in update.items() if value != getattr(reply, name)}
     if "parsed" in changed and (reply.text is not None or "raw" not in changed):
         # The text spells the key in escapes.
@@ -56,12 +56,12 @@ def without_keys(reply: ModelReply, keys: ModelKeys) -> ModelReply:
     return reply.model_copy(update=changed) if changed else reply
 
 
-def _redacted(value: Any, keys: ModelKeys) -> Any:
+def _redact_all(value: Any, keys: ModelKeys) -> Any:
     match value:
         case str():
             return keys.redacted(value)
         case dict():
-            return {keys.redacted(name): _redacted(part, keys) for name, part in value.items()}
+            return {keys.redacted(name): _redact_all(part, keys) for name, part in value.items()}
         case list():
-            return [_redacted(part, keys) for part in value]
+            return [_redact_all(part, keys) for part in value]
     return value

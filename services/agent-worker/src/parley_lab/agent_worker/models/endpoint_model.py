@@ -136,7 +136,7 @@ class EndpointModel:
         if self._library is None:
             await asyncio.to_thread(self._import)
         try:
-            reply = await self._asked(base_url, request)
+            reply = await self._ask(base_url, request)
         except AddressRefused as error:
             return _refused_address(str(error))
         has_list_price = reply.has_list_price and urlsplit(base_url).hostname == self._usual_host
@@ -154,7 +154,7 @@ class EndpointModel:
             return ModelReply(status="auth_error", error=f"{missing} is not set, which holds the key of {base_url}")
         return None
 
-    async def _asked(self, base_url: str, request: ModelRequest) -> ModelReply:
+    async def _ask(self, base_url: str, request: ModelRequest) -> ModelReply:
         """Make the call.
 
         Raises:
@@ -173,13 +173,13 @@ class EndpointModel:
                 raise error.__cause__ from None
             # A request that broke off later than this may have reached the model.
             if isinstance(error.__cause__, self._http.ConnectError):
-                return self._failed("unreachable", f"no connection to {_host(base_url)}: {error.__cause__}")
-            return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
+                return self._failure("unreachable", f"no connection to {_host(base_url)}: {error.__cause__}")
+            return self._failure("unavailable", f"{error.message} {error.__cause__ or ''}")
         except getattr(self._library, self.wire.error) as error:
-            return self._failed("error", str(error))
+            return self._failure("error", str(error))
         except OSError as error:
             # The host has no address. Some versions of the library raise this error as it is.
-            return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
+            return self._failure("unreachable", f"no connection to {_host(base_url)}: {error}")
         return with_full_context(self._read(base_url, answer, request), request)
 
     async def aclose(self) -> None:
@@ -215,7 +215,7 @@ class EndpointModel:
         options = {"limits": limits, "timeout": timeout, "follow_redirects": False, "verify": tls}
         if not self._endpoints.is_open:
             # A proxy of the environment would connect in our place, to addresses that were not checked.
-            options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
+            options |= {"transport": self._guard(base_url, limits), "trust_env": False}
         key = self._keys.key(self._vendor, base_url)
         is_own = self._keys.is_own(self._vendor, base_url)
         if not is_own or self._key_header is not None:
@@ -233,7 +233,7 @@ class EndpointModel:
             http_client=_bounded_client(http)(self._longest_reply_bytes, **options),
         )
 
-    def _guarded(self, base_url: str, limits: Any) -> GuardedTransport:
+    def _guard(self, base_url: str, limits: Any) -> GuardedTransport:
         return GuardedTransport(
             self._http.AsyncHTTPTransport(limits=limits, verify=_tls(self._http)),
             endpoints=self._endpoints,
@@ -269,19 +269,19 @@ class EndpointModel:
             details={"cut_after_bytes": most},
         )
 
-    def _failed(self, status: ModelStatus, message: str) -> ModelReply:
+    def _failure(self, status: ModelStatus, message: str) -> ModelReply:
         return ModelReply(status=status, error=redact(message, self._keys))
 
     def _refused_by_status(self, base_url: str, answer: Any) -> ModelReply:
         if 300 <= answer.status_code < 400:
-            return self._failed("bad_request", _MOVED.format(answer.status_code))
+            return self._failure("bad_request", _MOVED.format(answer.status_code))
         told = error_of_failure(answer.content)
         return self._refused(base_url, told, f"HTTP {answer.status_code}", answer)
 
     def _refused(self, base_url: str, told: EndpointError, what: str, answer: Any) -> ModelReply:
         """The reply for an error of the endpoint; `what` is said before its words."""
         status = status_of_error(told, answer.status_code if answer.is_error else None)
-        reply = self._failed(status, f"{what}: {told.words}" if told.words else what)
+        reply = self._failure(status, f"{what}: {told.words}" if told.words else what)
         reply = reply.model_copy(update={"http_status": answer.status_code if answer.is_error else told.http_status})
         if status == "auth_error" and self._keys.key(self._vendor, base_url) is None:
             how = self._keys.how_to_give_one(self._vendor, base_url)

@@ -61,11 +61,11 @@ def lack_in(body: Mapping[str, Any], reply: ModelReply) -> Lack | None:
     words = reply.error or ""
     if reply.status not in REFUSALS:
         return None
-    named = next((lack for lack, spelling in _sent(body) if _is_lacking(spelling, words)), None)
+    named = next((lack for lack, spelling in _settings_in(body) if _is_lacking(spelling, words)), None)
     return named or _lack_of_form(body, words) or _lack_of_roles(body["messages"], words)
 
 
-def _sent(body: Mapping[str, Any]) -> Iterator[tuple[Lack, str]]:
+def _settings_in(body: Mapping[str, Any]) -> Iterator[tuple[Lack, str]]:
     """The settings in the body that a server may lack, each with the names that its words may have for it."""
     yield from ((name, name) for name in _PARAMETERS if name in body)
     if "stop_sequences" in body:

@@ -112,7 +112,7 @@ def _reply(body: Mapping[str, Any], request: ModelRequest) -> ModelReply:
         tokens_in=_tokens_in(usage),
         tokens_out=tokens_out,
         finish_reason=finish_reason,
-        error=_refused(body) if status == "refused" else error,
+        error=_refusal_in(body) if status == "refused" else error,
         details=_details(usage),
     )
     if stop != _CONTEXT_FULL:
@@ -131,7 +131,7 @@ def _text(blocks: Sequence[Mapping[str, Any]], request: ModelRequest) -> str:
     return "".join(text_of(one.get("text")) for one in blocks if one.get("type") == "text")
 
 
-def _refused(body: Mapping[str, Any]) -> str:
+def _refusal_in(body: Mapping[str, Any]) -> str:
     details = body.get("stop_details")
     why = text_of(details.get("explanation")) or text_of(details.get("category")) if isinstance(details, dict) else ""
     return f"the model refused to answer: {why}" if why else "the model refused to answer"

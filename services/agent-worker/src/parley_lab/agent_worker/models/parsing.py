@@ -72,7 +72,7 @@ def _read(text: str) -> Iterator[dict[str, Any]]:
     for written in _written_objects(text):
         found = _load(written)
         if found is None:
-            found = _repaired(written)
+            found = _repair(written)
         if found is not None:
             yield found
 
@@ -123,7 +123,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _repaired(written: str) -> dict[str, Any] | None:
+def _repair(written: str) -> dict[str, Any] | None:
     """The object with its syntax repaired; None when the repair would add to it, leave out, or cut a text short."""
     spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
     try:

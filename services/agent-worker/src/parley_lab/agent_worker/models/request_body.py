@@ -43,11 +43,11 @@ def _messages(request: ModelRequest) -> list[dict[str, str]]:
     if "system_role" in lacks:
         messages = [one.model_copy(update={"role": "user"}) if one.role == "system" else one for one in messages]
     if "system_role" in lacks or "repeated_roles" in lacks:
-        messages = [_merged(list(same)) for _, same in groupby(messages, key=lambda one: one.role)]
+        messages = [_merge(list(same)) for _, same in groupby(messages, key=lambda one: one.role)]
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
-def _merged(messages: Sequence[ChatMessage]) -> ChatMessage:
+def _merge(messages: Sequence[ChatMessage]) -> ChatMessage:
     return messages[0].model_copy(update={"content": "\n\n".join(message.content for message in messages)})
 
 
