@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 4
 
 
 def check(port: int, path: str) -> str | None:
-    """What is wrong, None when nothing is."""
+    """The fault, None without one."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", path)

@@ -69,7 +69,7 @@ export class Parley {
   }
 }
 
-/** What a stream may tell; the compiler finds one that is missing here. */
+/** The events of a stream; the compiler finds one that is missing here. */
 const TYPES = Object.keys({
   "member.moved": 0, "member.left": 0, "member.profile_changed": 0, "member.paused": 0, "member.resumed": 0,
   "member.check_passed": 0, "member.checked": 0, "member.transfer_offered": 0, "member.transfer_withdrawn": 0, "member.messaged": 0, "stage.unlocked": 0,

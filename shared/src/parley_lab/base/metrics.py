@@ -1,4 +1,4 @@
-"""What /metrics tells: every number that a service counts, by the name and with the help that Prometheus shows.
+"""Every number of /metrics that a service counts, by the name and with the help that Prometheus shows.
 
 Counters and times are of one process, and sums of all processes are the lab's. Numbers of the whole lab are read from
 its database when an orchestrator is asked (`parley_lab.orchestrator.lab_numbers`), so every orchestrator tells the
