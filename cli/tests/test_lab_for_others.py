@@ -15,7 +15,14 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("servers", ["embedded", "named", pytest.param("containers", marks=pytest.mark.docker)])
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "embedded",
+        pytest.param("named", marks=pytest.mark.long),
+        pytest.param("containers", marks=pytest.mark.docker),
+    ],
+)
 def test_a_foreign_folder_tests_its_study_in_a_running_lab(
     servers: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

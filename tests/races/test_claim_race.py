@@ -1,6 +1,5 @@
 """Five agents answer one message at the same instant, from two processes: the unique claim lets one through."""
 
-import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -9,6 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from parley_lab.cli import forked
 from parley_lab.store.session import Database
 from parley_lab.talk.posting import post_message
 from tests.flows.drain import DrainLab
@@ -32,7 +32,7 @@ cohorts:
 @contextmanager
 def workers(url: str) -> Iterator[list[Connection]]:
     """Two worker processes with connections of their own."""
-    context = multiprocessing.get_context("spawn")
+    context = forked.context()
     pipes, processes = [], []
     for _ in SHARES:
         ours, theirs = context.Pipe()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from signal import Signals
@@ -123,10 +124,15 @@ def run(
     return subprocess.CompletedProcess(arguments, code, output, errors)
 
 
+def context() -> ForkServerContext:
+    """Its processes are forked from the one that has all modules loaded."""
+    found = get_context("forkserver")
+    found.set_forkserver_preload([__name__, *_LOADED])
+    return found
+
+
 def _started(target: Callable[..., None], *arguments: object) -> BaseProcess:
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__, *_LOADED])
-    process = context.Process(target=target, args=arguments)
+    process = context().Process(target=target, args=arguments)
     process.start()
     return process
 

@@ -65,6 +65,7 @@ class FreshDatabases:
         self._template = template
         self._fresh: _Fresh | None = None
         self._emptied: list[str] = []
+        self._renaming: psycopg.Connection | None = None
 
     @contextmanager
     def one(self) -> Iterator[str]:
@@ -86,13 +87,16 @@ class FreshDatabases:
                 drop_database(self._url, name)
 
     def close(self) -> None:
+        if self._renaming is not None:
+            self._renaming.close()
         for name in self._emptied:
             drop_database(self._url, name)
         self._emptied.clear()
 
     def _rename(self, name: str, to: str) -> None:
-        with psycopg.connect(self._url, autocommit=True) as connection:
-            connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(*map(sql.Identifier, (name, to))))
+        if self._renaming is None:
+            self._renaming = psycopg.connect(self._url, autocommit=True)
+        self._renaming.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(*map(sql.Identifier, (name, to))))
 
 
 def _look_at(url: str) -> _Fresh:
