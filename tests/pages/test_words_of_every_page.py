@@ -13,6 +13,7 @@ from playwright.async_api import Page, Route, expect
 
 from parley_lab.design.seat_names import seat_name
 from parley_lab.kinds.stages import kinds
+from parley_lab.testing.quick import quick_first
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import go_through, words_in
 from tests.pages.test_kinds import BYE, PERSONAS, example_of
@@ -20,6 +21,8 @@ from tests.pages.test_kinds import BYE, PERSONAS, example_of
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 GERMAN: Final = words_in("de")
+WORDY: Final = ("group_chat", "group_interview", "matrix_game", "ranking", "survey")
+"""The kinds with most words are for every run, the others for `make pages`."""
 SAID_BY_PEOPLE: Final = ("Some words", "Hello to all")
 NAME: Final = seat_name("participant", 1, "de")
 MARKED: Final = re.compile(r"⟦[^⟦⟧]*⟧")
@@ -82,7 +85,7 @@ async def left_over(page: Page, experiment: dict[str, Any]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", sorted(kinds()))
+@pytest.mark.parametrize("kind", quick_first([*WORDY, *sorted({*kinds()} - {*WORDY})], len(WORDY), pytest.mark.grid))
 async def test_a_german_page_of_a_kind_says_nothing_in_english(page: Page, lab: RunningLab, kind: str) -> None:
     await mark_the_words(page)
     document = {**example_of(kind), "language": "de"}
