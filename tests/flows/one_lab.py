@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
+
+import httpx2
 
 from parley_lab.store import databases
 from parley_lab.store.databases import connect
@@ -35,6 +37,9 @@ class Place:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         answer = await self.client.request(method, path, headers=headers, **request)
         assert answer.status_code < 500, (path, answer.text)
+        if (method, path, answer.status_code) == ("POST", "/v1/experiments", httpx2.codes.CREATED):
+            # What earlier tests have left in the lab is at rest.
+            self.lab.watched = UUID(answer.json()["id"])
         await self.lab.drain()
         return answer
 
