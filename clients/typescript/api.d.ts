@@ -262,7 +262,7 @@ export type UncountedRound = { round: number; counts?: false };
 export type UploadedFile = { file: string; media_type: string; size: number; address: string };
 export type ViewRequest = { seconds?: number };
 export type ViewToken = { token: string; expires_at: string };
-export type WaitingResource = { stage_id: string; missing: (number | null); names: string[]; until: (string | null); arrived: (number | null); expected: (number | null) };
+export type WaitingResource = { stage_id: string; missing: (number | null); names: string[]; until: (string | null); arrived: (number | null); expected: (number | null); position: (number | null); wait_seconds: (number | null); confirm_until: (string | null); is_passed_over: boolean };
 export type WhoamiResource = { experimenter: string; scopes: ("read" | "write" | "admin")[]; key_id: string; sign_in: (SignInResource | null); version: string; is_embedded: boolean; now: string; limits: RequestLimits };
 export type Winner = { name: string; guess: number; is_you: boolean };
 export type WorkerResource = { name: string; providers: string[]; started_at: string; seen_at: string };
@@ -331,6 +331,7 @@ export interface Operations {
   "PUT /v1/me/asks/{ask_id}/answer": { path: { ask_id: string }; body: AnswerRequest; answer: void };
   "GET /v1/me/asks/{ask_id}/answer": { path: { ask_id: string }; answer: PartialAnswerResource };
   "POST /v1/me/check": { answer: Me };
+  "POST /v1/me/confirm": { answer: Me };
   "POST /v1/me/help": { body: HelpRequest; answer: void };
   "POST /v1/me/leave": { answer: Me };
   "PUT /v1/me/messages/{message_id}/reactions/{reaction}": { path: { message_id: string; reaction: ("heart" | "thumbs_up") }; answer: MessageResource };

@@ -1,9 +1,14 @@
 """People on their way to a group of those who are there, in a lab that is drained."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import httpx2
 
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.members.standings import hash_token
 from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.people.rooms import have_asked
@@ -20,6 +25,7 @@ pace: live
 {arms}
 personas:
   - {{id: ada, profile: {{name: Ada}}, chat: {{max_responses: 1}}, pages: {{reading_words_per_minute: 0}}}}
+  - {{id: eva, profile: {{name: Eva}}, chat: {{max_responses: 1}}}}
   - {{id: guide, profile: {{name: Guide}}, chat: {{max_responses: 1}}}}
 stages:
   - {{id: before, kind: survey, questions: [{{id: why, kind: text, title: Why}}]}}
@@ -30,13 +36,23 @@ cohorts:
     made: when_together
     at: talk
     count: {count}
-    seats: [{{open: true, count: {people}}}, {{persona: ada}}]
+{match}
+    seats: [{{open: true, count: {people}}}, {{persona: ada{fitting}}}]
     mediators: [guide]
 """
 
 
-def study(*, people: int = 2, count: int = 5, progress: str = "", arms: str = "") -> str:
-    return STUDY.format(people=people, count=count, progress=progress, arms=arms)
+def study(
+    *, people: int = 2, count: int = 5, progress: str = "", arms: str = "", match: str = "", fitting: str = ""
+) -> str:
+    return STUDY.format(
+        people=people,
+        count=count,
+        progress=progress,
+        arms=arms,
+        match=f"    match: {match}" if match else "",
+        fitting=f", persona_for: {fitting}" if fitting else "",
+    )
 
 
 class Meeting:
@@ -47,10 +63,10 @@ class Meeting:
         self.lab = lab
         self.experiment_id = experiment_id
 
-    async def come(self, name: str) -> Person:
+    async def come(self, name: str, why: str = "") -> Person:
         """A person who joins, answers the survey, and waits."""
         person = await join(self.gateway, self.lab, self.experiment_id, name)
-        await person.advance("before", {"why": f"As {name} thinks."})
+        await person.advance("before", {"why": why or f"As {name} thinks."})
         await self.seen(person)
         return person
 
@@ -92,8 +108,20 @@ class Meeting:
         return {row.name: row.status for row in rows}
 
 
-async def open_study(gateway: httpx2.AsyncClient, database: Database, document: str) -> Meeting:
-    lab = DrainLab(database)
+async def open_study(
+    gateway: httpx2.AsyncClient, database: Database, document: str, lab: DrainLab | None = None
+) -> Meeting:
+    lab = lab or DrainLab(database)
     async with database.transaction() as session:
         gateway.headers["Authorization"] = f"Bearer {await keys.create_key(session, 'Ellen', lab.clock.now())}"
     return Meeting(gateway, lab, await begin(gateway, lab, document))
+
+
+@asynccontextmanager
+async def study_at_one_clock(database: Database, document: str) -> AsyncIterator[Meeting]:
+    """A study whose gateway has the clock of the lab."""
+    lab, bus = DrainLab(database), InProcessBus()
+    app = create_app(database, bus, lab.clock, GatewaySettings(), environ={})
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway") as gateway:
+        yield await open_study(gateway, database, document, lab)
+    await bus.close()

@@ -1,10 +1,15 @@
 """Groups of those who are there: each goes through the stages before alone, and meets the others at a stage."""
 
+from typing import Final
+from uuid import UUID
+
 import httpx2
 import pytest
 
+from parley_lab.people.rooms import Lately, close_rooms
+from parley_lab.people.waits import wait_from
 from parley_lab.store.session import Database
-from tests.flows.meeting import open_study, study
+from tests.flows.meeting import open_study, study, study_at_one_clock
 
 pytestmark = pytest.mark.postgres
 
@@ -109,3 +114,113 @@ async def test_the_study_is_full_with_its_last_group_and_ends_with_it(
     assert (full.status_code, full.json()["reason"]) == (409, "full")
     assert [row.status for row in running] == ["running"]
     assert [row.status for row in await meeting.lab.rows("SELECT status FROM experiments")] == ["ended"]
+
+
+BY: Final = "by: {stage: before, question: why}"
+
+
+async def test_people_meet_those_who_fit_by_their_answers_and_the_arm_is_that_of_the_composition(
+    gateway: httpx2.AsyncClient, database: Database
+) -> None:
+    kinds = "[{id: alike, want: {con: 2}, treatment: b}, {id: mixed, want: {pro: 1, con: {least: 0, most: 2}}}]"
+    arms = "treatments: [{id: a}, {id: b}]"
+    match = f"{{{BY}, kinds: {kinds}}}"
+    meeting = await open_study(gateway, database, study(people=2, arms=arms, match=match))
+    for name, why in (("A", "con"), ("B", "neither"), ("C", "con")):
+        await meeting.come(name, why)
+
+    await meeting.look()
+
+    assert await meeting.groups() == {"c1": ["A", "C"]}
+    assert (await meeting.ends())["B"] == "released"
+    (made,) = await meeting.lab.rows(
+        "SELECT x.kind, c.name, c.treatment_id FROM matches x JOIN cohorts c ON c.id = x.cohort_id"
+    )
+    assert tuple(made) == ("alike", "alike-1", "b")
+
+
+async def test_one_for_and_one_against_meet_an_agent_that_fits_the_first_of_them(
+    gateway: httpx2.AsyncClient, database: Database
+) -> None:
+    match = f"{{{BY}, want: {{pro: 1, con: 1}}}}"
+    meeting = await open_study(gateway, database, study(match=match, fitting="{con: eva}"))
+    for name, why in (("A", "con"), ("B", "con"), ("C", "pro"), ("D", "pro")):
+        await meeting.come(name, why)
+
+    await meeting.look()
+
+    assert await meeting.groups() == {"c1": ["A", "C"], "c2": ["B", "D"]}
+    agents = await meeting.lab.rows(
+        "SELECT profile ->> 'name' AS name FROM members WHERE player = 'agent' AND kind = 'participant'"
+    )
+    assert [row.name for row in agents] == ["Eva", "Eva"]
+
+
+async def test_the_last_who_are_left_do_not_wait_for_people_who_cannot_come(
+    gateway: httpx2.AsyncClient, database: Database
+) -> None:
+    match = f"{{{BY}, values: different}}"
+    meeting = await open_study(gateway, database, study(count=1, match=match))
+    await meeting.come("A", "con")
+    await meeting.come("B", "con")
+    await meeting.look()
+    waiting = await meeting.ends()
+
+    async with meeting.lab.database.transaction() as session:
+        await close_rooms(session, UUID(meeting.experiment_id), meeting.lab.clock.now())
+    await meeting.look()
+
+    assert waiting == {"A": "in_progress", "B": "in_progress"}
+    assert await meeting.ends() == {"A": "released", "B": "released"}
+
+
+async def test_who_does_not_confirm_is_passed_over_until_they_do(database: Database) -> None:
+    async with study_at_one_clock(database, study(match="{confirm_seconds: 20}")) as meeting:
+        a, b = await meeting.come("A"), await meeting.come("B")
+        await meeting.look()
+        asked = (await a.get("/v1/me"))["waiting"]
+        await b.post("/v1/me/confirm", {})
+        early = await meeting.groups()
+
+        await meeting.pass_time(21, a, b)
+        missed = (await a.get("/v1/me"))["waiting"]
+        c = await meeting.come("C")
+        await meeting.look()
+        await c.post("/v1/me/confirm", {})
+        await meeting.look()
+        first = await meeting.groups()
+        await a.post("/v1/me/confirm", {})
+        d = await meeting.come("D")
+        await meeting.seen(a)
+        await meeting.look()
+        await d.post("/v1/me/confirm", {})
+        await meeting.look()
+
+        assert (early, asked["is_passed_over"], missed["is_passed_over"]) == ({}, False, True)
+        assert (asked["confirm_until"] is not None, missed["confirm_until"]) == (True, None)
+        assert first == {"c1": ["B", "C"]}
+        assert await meeting.groups() == {"c1": ["B", "C"], "c2": ["A", "D"]}
+
+
+async def test_those_who_wait_read_their_place_and_how_long_it_may_take(database: Database) -> None:
+    async with study_at_one_clock(database, study(people=4)) as meeting:
+        people = []
+        for name in "ABC":
+            people.append(await meeting.come(name))
+            await meeting.pass_time(30, *people)
+
+        told = [(await one.get("/v1/me"))["waiting"] for one in people]
+
+        assert [one["position"] for one in told] == [1, 2, 3]
+        assert [one["arrived"] for one in told] == [3, 3, 3]
+        assert [one["wait_seconds"] for one in told] == [30, 30, 30]
+
+
+@pytest.mark.parametrize(
+    ("position", "there", "people", "came", "seconds"),
+    [(1, 1, 4, 2, None), (1, 1, 4, 3, 300), (4, 4, 4, 0, 0), (5, 5, 4, 10, 90), (9, 11, 4, 10, 30)],
+)
+def test_the_wait_is_that_until_the_own_group_is_complete(
+    position: int, there: int, people: int, came: int, seconds: int | None
+) -> None:
+    assert wait_from(position, there, people, Lately(came, 300)) == seconds

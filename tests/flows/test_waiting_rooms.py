@@ -72,3 +72,27 @@ async def test_a_group_to_which_no_one_comes_gets_to_its_end(
     assert len(answered) == (3 if "fill" in rule else 1)
     async with database.transaction() as session:
         assert await find_stuck(session, (await lab.rows("SELECT id FROM experiments"))[0].id) == ()
+
+
+async def test_an_agent_that_waits_for_people_who_cannot_come_is_released_and_the_run_ends(
+    gateway: httpx2.AsyncClient, database: Database
+) -> None:
+    lab = DrainLab(database)
+    async with database.transaction() as session:
+        key = await keys.create_key(session, "Ellen", lab.clock.now())
+    gateway.headers["Authorization"] = f"Bearer {key}"
+    study = STUDY.replace("at_most_seconds: 100, {rule}", "min_participants: 2").replace("count: 3", "count: 1")
+    experiment_id = await begin(gateway, lab, study.format(pace="live"))
+    pia = await join(gateway, lab, experiment_id)
+    before = await lab.rows("SELECT status FROM experiments")
+
+    await pia.post("/v1/me/leave", {})
+    gone = await statuses(lab)
+    (free,) = [path for path, status in gone.items() if status == "expected"]
+    member = (await lab.rows("SELECT id FROM members WHERE path = :path", path=free))[0].id
+    await gateway.post(f"/v1/members/{member}/remove", json={"reason": "nobody comes"})
+    await lab.drain()
+
+    assert [row.status for row in before] == ["running"]
+    assert sorted((await statuses(lab)).values()) == ["left", "released", "removed"]
+    assert await lab.rows("SELECT 1 AS one FROM experiments WHERE status = 'ended'")

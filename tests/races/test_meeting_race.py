@@ -85,6 +85,31 @@ async def test_two_orchestrators_put_no_one_in_two_groups_while_people_leave(
         await other.close()
 
 
+async def test_two_orchestrators_keep_to_the_composition(database: Database, database_url: str) -> None:
+    other = connect(database_url, pool_size=10)
+    file = FILE.format(seed=1, count=10).replace(
+        "seats: [{open: true, count: 3}",
+        "match: {by: {variable: side}, want: {pro: 1, con: 2}}, seats: [{open: true, count: 3}",
+    )
+    side = "assigned: [{id: side, kind: balanced, values: [pro, con]}]\n"
+    try:
+        lab = DrainLab(database)
+        experiment_id = await lab.start(file + side)
+        await gather_people(lab, experiment_id)
+
+        await asyncio.gather(*(make_groups(one, lab.clock) for one in (database, other) for _ in range(3)))
+
+        found = await matches(lab, experiment_id)
+        assigned = {
+            row.id: row.side for row in await lab.rows("SELECT id, assigned #>> '{side,value}' AS side FROM members")
+        }
+        assert len(found) == PEOPLE // 2 // 2
+        assert len({member for match in found for member in match.people}) == 3 * len(found)
+        assert all(sorted(assigned[one] for one in match.people) == ["con", "con", "pro"] for match in found)
+    finally:
+        await other.close()
+
+
 async def test_a_group_that_never_began_gives_its_draw_back(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(FILE.format(seed=1, count=2))

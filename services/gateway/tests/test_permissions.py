@@ -77,6 +77,7 @@ RULES: Final[Mapping[str, str]] = {
     "POST /v1/me/asks/{ask_id}/answer": "participant",
     "PUT /v1/me/asks/{ask_id}/answer": "participant",
     "POST /v1/me/check": "participant",
+    "POST /v1/me/confirm": "participant",
     "POST /v1/me/help": "participant",
     "POST /v1/me/leave": "participant",
     "DELETE /v1/me/messages/{message_id}/reactions/{reaction}": "participant",

@@ -91,8 +91,9 @@ async def test_without_a_limit_people_wait_as_long_as_it_takes(api: Api) -> None
 
     await after(api, experiment_id, 100_000)
 
-    told = {"stage_id": "meet", "missing": 2, "names": [], "until": None, "arrived": None, "expected": None}
-    assert (await me(api, ada))["waiting"] == told
+    told = {"stage_id": "meet", "missing": 2, "names": [], "is_passed_over": False}
+    of_groups = dict.fromkeys(("until", "arrived", "expected", "position", "wait_seconds", "confirm_until"))
+    assert (await me(api, ada))["waiting"] == {**told, **of_groups}
 
 
 async def test_a_stage_that_does_not_say_who_has_come_says_until_when_alone(api: Api) -> None:

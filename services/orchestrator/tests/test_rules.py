@@ -102,6 +102,25 @@ def test_a_minimum_of_participants_must_have_arrived(arrived: int, opens: bool) 
     assert may_open(a_stage(min_participants=3), a_cohort(*members)) is opens
 
 
+@pytest.mark.parametrize(
+    ("others", "in_vain"),
+    [
+        ([(0, "left")], True),
+        ([(0, "expected")], False),
+        ([(0, "paused")], False),
+        ([(1, "in_progress")], False),
+        ([(2, "left"), (0, "removed")], True),
+        ([(3, "completed"), (0, "left")], False),
+    ],
+)
+def test_agents_wait_in_vain_once_no_person_can_come(others: list[tuple[int, str]], in_vain: bool) -> None:
+    agent = a_member(1, player="agent")
+    cohort = a_cohort(agent, *(a_member(position, status=status) for position, status in others))
+
+    assert rules.waits_in_vain(a_stage(min_participants=2), cohort) is in_vain
+    assert not rules.waits_in_vain(a_stage(min_participants=1), cohort)
+
+
 def test_a_stage_that_waits_for_no_one_is_open_from_the_start() -> None:
     assert may_open(a_stage(), a_cohort(a_member(0)))
 

@@ -25,6 +25,25 @@ def arm(**changes: Any) -> dict[str, Any]:
     return {"treatments": [{"id": "a"}, {"id": "b", **changes}]}
 
 
+ASK = {
+    "id": "ask",
+    "kind": "survey",
+    "questions": [
+        {
+            "id": "view",
+            "kind": "choice",
+            "title": "For?",
+            "options": [{"id": "pro", "text": "For"}, {"id": "con", "text": "Not"}],
+        }
+    ],
+}
+BY = {"stage": "ask", "question": "view"}
+
+
+def matched(**rule: Any) -> dict[str, Any]:
+    return {"stages": [ASK, TALK], "cohorts": [{**PAIR, "match": {"by": BY, **rule}}]}
+
+
 BEFORE = "a stage that each goes through alone: people meet at 'talk'"
 ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
 
@@ -57,6 +76,27 @@ ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
             "treatments[1].variables.word",
             ALIKE,
         ),
+        ({"cohorts": [{**PAIR, "made": "at_start", "at": None, "match": {}}]}, "cohorts[0].match", "when_together"),
+        (matched(want={"pro": 1}, values="same"), "cohorts[0].match", "one of `values`"),
+        (matched(balance=True), "cohorts[0].match.balance", "`kinds` beside it"),
+        (matched(by=None, values="same"), "cohorts[0].match.by", "the value that decides"),
+        (matched(by={"stage": "talk", "question": "x"}), "cohorts[0].match.by", "before people meet"),
+        (matched(by={"stage": "ask", "question": "veiw"}), "cohorts[0].match.by.question", "view"),
+        (matched(by={"variable": "side"}), "cohorts[0].match.by.variable", "assigned variable"),
+        (matched(want={"por": 1, "con": 1}), "cohorts[0].match.want.por", "pro"),
+        (matched(want={"pro": {"least": 2, "most": 1}}), "cohorts[0].match.want.pro", "no more at least"),
+        (matched(want={"pro": 2, "con": 1}), "cohorts[0].match.want", "at most 2"),
+        (matched(kinds=[{"id": "a", "want": {"pro": 1}}] * 2), "cohorts[0].match.kinds[1].id", "an id of its own"),
+        (
+            matched(kinds=[{"id": "a", "want": {"pro": 1}, "treatment": "x"}]),
+            "cohorts[0].match.kinds[0].treatment",
+            "treatment",
+        ),
+        (
+            pair(seats=[{"open": True}, {"persona": "ana", "persona_for": {"pro": "ana"}}]),
+            "cohorts[0].seats[1].persona_for",
+            "`match: {by: ...}`",
+        ),
         (
             {"assigned": [{"id": "word", "kind": "balanced", "values": ["x", "y"], "across": "cohort"}]},
             "assigned[0].across",
@@ -86,6 +126,9 @@ def test_a_mistake_is_told_at_its_place(changes: dict[str, Any], where: str, exp
         arm(stages={"talk": {"time_limit_seconds": 60}}),
         {"stages": [{"id": "me", "kind": "profile", "set": "animals"}, SURVEY, TALK]},
         {"cohorts": [PAIR, {"seats": [{"persona": "ana", "count": 2}]}]},
+        matched(want={"pro": 1, "con": {"least": 0, "most": 2}}),
+        matched(values="different"),
+        matched(kinds=[{"id": "a", "want": {"pro": 1}}, {"id": "b", "want": {"con": 1}}], balance=True),
         {**arm(stages={"ask": {"name": "Other"}}), "allocation": {"by": "participant"}},
     ],
 )

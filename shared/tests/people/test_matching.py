@@ -1,24 +1,51 @@
 """Rules of who is grouped with whom: no person twice, none who is away, none who waits while there could be a group."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley_lab.people.matching import Decision, Rule, Waiting, decide
+from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
 
-ROWS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12).map(
-    lambda found: [Waiting(UUID(int=place), there, late) for place, (there, late) in enumerate(found)]
+ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abc")), max_size=9).map(
+    lambda found: [Waiting(UUID(int=place), there, late, value) for place, (there, late, value) in enumerate(found)]
 )
-RULES = st.builds(
+
+
+def plain_rule(*, values: str = "any") -> st.SearchStrategy[Rule]:
+    return st.builds(
+        Rule,
+        people=st.integers(1, 5),
+        fewest=st.integers(1, 5),
+        then=st.sampled_from(("release", "go_on", "fill")),
+        values=st.just(values),
+    )
+
+
+PLACES = st.dictionaries(
+    st.sampled_from("abc"),
+    st.tuples(st.integers(0, 2), st.integers(0, 2)).map(lambda two: (min(two), max(1, *two))),
+    min_size=1,
+)
+KINDS = st.lists(st.tuples(PLACES, st.integers(0, 9)), min_size=1, max_size=2).map(
+    lambda found: tuple(Kind(places, str(place), had) for place, (places, had) in enumerate(found))
+)
+COMPOSED = st.builds(
     Rule,
-    people=st.integers(1, 5),
-    fewest=st.integers(1, 5),
+    people=st.integers(4, 6),
+    fewest=st.integers(1, 4),
     then=st.sampled_from(("release", "go_on", "fill")),
+    values=st.just("composed"),
+    kinds=KINDS,
+    is_balanced=st.booleans(),
 )
+RULES = plain_rule() | plain_rule(values="same") | plain_rule(values="different") | COMPOSED
 
 
-def played(row: list[Waiting], rule: Rule) -> list[Decision]:
+def played(row: Sequence[Waiting], rule: Rule) -> list[Decision]:
     """All decisions until there is none any more."""
     decisions = []
     while (decision := decide(row, rule)) is not None:
@@ -29,11 +56,43 @@ def played(row: list[Waiting], rule: Rule) -> list[Decision]:
     return decisions
 
 
+def left_by(decisions: Sequence[Decision], row: Sequence[Waiting]) -> list[Waiting]:
+    moved = {one for two in decisions for one in (*two.group, *two.released)}
+    return [one for one in row if one.id not in moved]
+
+
+def fits(people: Sequence[Waiting], rule: Rule, *, loosely: bool = False) -> bool:
+    """Whether these people may be a group, said in another way than the rule does. `loosely`: agents take the seats
+    that are empty."""
+    counted = Counter(one.value for one in people)
+    if not 0 < len(people) <= rule.people:
+        return False
+    match rule.values:
+        case "same":
+            return len(counted) == 1
+        case "different":
+            return max(counted.values()) == 1
+        case "composed":
+            return any(_is(counted, kind.places, loosely) for kind in rule.kinds)
+        case _:
+            return True
+
+
+def _is(counted: Mapping[str, int], places: Mapping[str, tuple[int, int]], loosely: bool) -> bool:
+    if not counted.keys() <= places.keys():
+        return False
+    return all(
+        (loosely or least <= counted.get(one, 0)) and counted.get(one, 0) <= places[one][1]
+        for one, (least, _) in places.items()
+    )
+
+
 @given(ROWS, RULES)
 def test_no_schedule_puts_anybody_in_two_groups_or_a_person_who_is_away_in_one(row: list[Waiting], rule: Rule) -> None:
-    chosen = [one for decision in played(row, rule) for one in (*decision.group, *decision.released)]
-    grouped = {one for decision in played(row, rule) for one in decision.group}
+    decisions = played(row, rule)
 
+    chosen = [one for decision in decisions for one in (*decision.group, *decision.released)]
+    grouped = {one for decision in decisions for one in decision.group}
     assert len(chosen) == len({*chosen})
     assert grouped <= {one.id for one in row if one.is_there}
 
@@ -42,18 +101,73 @@ def test_no_schedule_puts_anybody_in_two_groups_or_a_person_who_is_away_in_one(r
 def test_no_one_waits_while_a_group_could_be_made_and_no_one_longer_than_they_may(
     row: list[Waiting], rule: Rule
 ) -> None:
-    decisions = played(row, rule)
+    left = left_by(played(row, rule), row)
 
-    left = {one.id for one in row} - {one for two in decisions for one in (*two.group, *two.released)}
-    assert sum(one.is_there for one in row if one.id in left) < rule.people
-    assert not any(one.time_is_up for one in row if one.id in left)
-    assert all(len(one.group) <= rule.people for one in decisions)
+    there = [one for one in left if one.is_there]
+    fewest = rule.fewest if rule.values == "composed" else rule.people
+    possible = [size for size in range(fewest, rule.people + 1) if size <= len(there)]
+    assert not any(fits(people, rule) for size in possible for people in combinations(there, size))
+    assert not any(one.time_is_up for one in left)
 
 
 @given(ROWS, RULES)
+def test_every_group_is_such_as_the_file_wants(row: list[Waiting], rule: Rule) -> None:
+    by_id = {one.id: one for one in row}
+    by_name = {one.id: one for one in rule.kinds}
+
+    for decision in played(row, rule):
+        people = [by_id[one] for one in decision.group]
+        assert not people or fits(people, rule, loosely=rule.then == "fill" and any(one.time_is_up for one in people))
+        assert not people or not rule.kinds or {one.value for one in people} <= by_name[decision.kind].places.keys()
+
+
+@given(ROWS, plain_rule())
 def test_the_first_who_came_are_the_first_in_a_group(row: list[Waiting], rule: Rule) -> None:
     there = [one.id for one in row if one.is_there]
 
     first = next((one.group for one in played(row, rule) if one.group), ())
 
     assert len(first) < rule.people or list(first) == there[: rule.people]
+
+
+def people(values: str, *, late: str = "") -> list[Waiting]:
+    """One for each letter, in the order in which they came."""
+    return [Waiting(UUID(int=place), True, value in late, value) for place, value in enumerate(values)]
+
+
+def places_of(decision: Decision | None) -> list[int]:
+    return [] if decision is None else [one.int for one in decision.group]
+
+
+def test_the_oldest_who_fill_a_composition_become_a_group() -> None:
+    rule = Rule(people=4, values="composed", kinds=(Kind({"a": (2, 3), "b": (1, 1)}),))
+
+    assert decide(people("aab"[:2]), rule) is None
+    assert places_of(decide(people("aab"), rule)) == [0, 1, 2]
+    assert places_of(decide(people("bbaaaa"), rule)) == [0, 2, 3, 4]
+
+
+def test_a_person_whose_value_no_group_takes_does_not_wait_in_vain() -> None:
+    rule = Rule(people=2, values="composed", kinds=(Kind({"a": (1, 1), "b": (1, 1)}),))
+
+    assert decide(people("ac"), rule) == Decision(released=(UUID(int=1),))
+
+
+def test_with_balancing_the_composition_comes_first_that_has_had_fewer_people() -> None:
+    kinds = (Kind({"a": (2, 2)}, "pure", 6), Kind({"a": (1, 1), "b": (1, 1)}, "mixed", 4))
+
+    usual = decide(people("aab"), Rule(people=2, values="composed", kinds=kinds))
+    balanced = decide(people("aab"), Rule(people=2, values="composed", kinds=kinds, is_balanced=True))
+
+    assert (usual and usual.kind, places_of(usual)) == ("pure", [0, 1])
+    assert (balanced and balanced.kind, places_of(balanced)) == ("mixed", [0, 2])
+
+
+def test_agents_take_the_places_of_a_value_that_no_one_has_when_the_time_is_up() -> None:
+    kinds = (Kind({"a": (1, 1), "b": (1, 1)}),)
+
+    filled = decide(people("aa", late="a"), Rule(people=2, then="fill", values="composed", kinds=kinds))
+    fewer = decide(people("aa", late="a"), Rule(people=2, then="go_on", values="composed", kinds=kinds))
+
+    assert places_of(filled) == [0]
+    assert fewer == Decision(released=(UUID(int=0), UUID(int=1)))

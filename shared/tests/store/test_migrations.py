@@ -170,6 +170,7 @@ KEPT = {
     "r0019_texts_of_files.py": "61b6839e7aa64426f5336ae936928c99dde7fd0158b8e5215e176b0edb8c7a52",
     "r0020_how_answers_came_about.py": "4b623f84f534faaf9bf1d40e3914d7909b8e3eba1b3cb0c20dc18e96a599a29d",
     "r0021_guest_lists.py": "15bf72f8ea1b70b17a123e253b7ffc51d0e104abdd59c119eea7a141077a42a2",
+    "r0022_kinds_of_groups.py": "e3a57a60d528f5a92aa1d4d4ab0597dcfdf48396c79019b69b977e5eda0470f1",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

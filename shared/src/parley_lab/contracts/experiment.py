@@ -3,6 +3,7 @@
 The fields of stages belong to the kinds; `parley_lab.design` combines both.
 """
 
+from operator import not_
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints
@@ -296,11 +297,62 @@ class PersonasFrom(Document):
     """Fields of all personas in the table; `{{column}}` is replaced by the row's cell."""
 
 
+class HowMany(Document):
+    """How many people of a group have a value."""
+
+    least: int = Field(default=0, ge=0, le=1000)
+    most: int = Field(ge=1, le=1000)
+
+
+class MatchValue(Document):
+    """What people are matched by: their answer to a question of an earlier stage, or an assigned variable."""
+
+    stage: Slug | None = None
+    question: str | None = Field(default=None, min_length=1, max_length=200)
+    """A column of the stage, such as the id of a question."""
+    variable: str | None = Field(default=None, min_length=1, max_length=200)
+    """The name of an assigned variable, with a path into it where it is an object (`role.side`)."""
+
+
+Composition = dict[Annotated[str, StringConstraints(max_length=200)], Annotated[int, Field(ge=1, le=1000)] | HowMany]
+"""How many people of a group have each value; a value that is not named has no place in it."""
+
+
+class GroupKind(Document):
+    """One of several compositions of groups."""
+
+    id: Slug
+    """Names its groups in the data."""
+    want: Composition = Field(min_length=1)
+    treatment: Slug | None = None
+    """The treatment of its groups; left out: drawn."""
+
+
+class Match(Document):
+    """Who becomes a group with whom, of those who are there; without a rule those who came first."""
+
+    by: MatchValue | None = None
+    values: Literal["same", "different"] | None = None
+    """Whether the people of a group all have the same value, or each another one."""
+    want: Composition = {}
+    """How many people of a group have each value, such as `{for: 1, against: 1}`."""
+    kinds: tuple[GroupKind, ...] = ()
+    """Several compositions; a group is made of the first for which enough people are there."""
+    balance: bool = False
+    """With `kinds`: of those for which enough people are there, the one whose groups have had the fewest people."""
+    confirm_seconds: float | None = Field(default=None, ge=5, le=600)
+    """How long people have to confirm that they are there before a group is made of them; one who does not is passed
+    over until they do. Left out: they are not asked."""
+
+
 class Seat(Document):
     """A place in a cohort and who plays it: a persona, or a person who joins."""
 
     persona: PersonaId | None = None
     """The id of the persona that takes this seat; leave it out for a person."""
+    persona_for: dict[Annotated[str, StringConstraints(max_length=200)], PersonaId] = Field(default={}, exclude_if=not_)
+    """Other personas for this seat, by the value of the first person of the group (`match.by`): with
+    `{for: con, against: pro}` the agent holds the opposite opinion."""
     open: bool = False
     """True: a person takes this seat by joining."""
     each_row: bool = False
@@ -328,6 +380,8 @@ class CohortPlan(Document):
     `when_together`: each of people who are there at the stage that `at` names. `count` says how many at most."""
     at: Slug | None = None
     """The stage where people meet, with `made: when_together`: each goes through the stages before it alone."""
+    match: Match | None = Field(default=None, exclude_if=lambda match: match is None)
+    """Who becomes a group with whom, with `made: when_together`; left out: those who came first."""
     groups_of: int | None = Field(default=None, ge=1)
     """Its seats are dealt into cohorts of so many, in a drawn order; left out: all sit in one."""
     draws: dict[Slug, dict[str, JsonValue]] = {}

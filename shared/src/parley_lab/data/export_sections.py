@@ -60,6 +60,8 @@ OF_MOMENT: Final = """
     WHERE c.experiment_id = :experiment_id
 """
 
+ONLY_WHERE_GIVEN: Final[Mapping[str, tuple[str, ...]]] = {"matches": ("kind",)}
+"""Columns of sections that a row has only with a value."""
 SECTIONS: Final[Mapping[str, str]] = {
     "treatments": f"""
         SELECT x.id AS treatment, x.levels, x.resolved FROM treatments x
@@ -104,7 +106,7 @@ SECTIONS: Final[Mapping[str, str]] = {
         SELECT c.path AS cohort_path, r.stage_id AS stage, x.number, c.treatment_id AS treatment, c.allocated,
             ARRAY(SELECT m.path FROM unnest(x.people) WITH ORDINALITY AS p(id, place) JOIN members m ON m.id = p.id
                 ORDER BY p.place) AS people,
-            x.made_at, x.began_at, x.given_back_at
+            x.kind, x.made_at, x.began_at, x.given_back_at
         FROM matches x JOIN rooms r ON r.id = x.room_id JOIN cohorts c ON c.id = x.cohort_id
         WHERE c.experiment_id = :experiment_id ORDER BY r.stage_id, x.number
     """,

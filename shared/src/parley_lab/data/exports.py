@@ -20,6 +20,7 @@ from parley_lab.data.export_sections import (
     CALLS,
     OF_COHORT,
     OF_MOMENT,
+    ONLY_WHERE_GIVEN,
     PLAYED,
     PLAYER,
     REHEARSED,
@@ -208,8 +209,9 @@ async def models_called(session: ReadSession, experiment_id: UUID) -> list[dict[
 
 async def section(session: Session, name: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
     """The rows of one of `SECTIONS`, with few of them in memory at a time."""
+    optional = ONLY_WHERE_GIVEN.get(name, ())
     async for row in _stream(session, SECTIONS[name], experiment_id):
-        yield row
+        yield {column: value for column, value in row.items() if value is not None or column not in optional}
 
 
 async def conversations(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:

@@ -239,6 +239,8 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
                 yield Problem(place, found, "one of the two: a persona plays the seat, or a person who joins")
             elif seat.persona is not None:
                 yield from unknown_persona(f"{place}.persona", seat.persona, parts.known["personas"])
+            for value, persona_id in seat.persona_for.items():
+                yield from unknown_persona(f"{place}.persona_for.{value}", persona_id, parts.known["personas"])
         for number, persona_id in enumerate(plan.mediators):
             if persona_id in scripted:
                 yield Problem(

@@ -85,6 +85,9 @@ def _named(plan: Json) -> Iterator[str]:
     for seat in _list(plan.get("seats")):
         if isinstance(seat, Mapping) and isinstance(seat.get("persona"), str):
             yield seat["persona"]
+        fitting = seat.get("persona_for") if isinstance(seat, Mapping) else None
+        if isinstance(fitting, Mapping):
+            yield from (one for one in fitting.values() if isinstance(one, str))
     yield from (one for one in _list(plan.get("mediators")) if isinstance(one, str))
 
 

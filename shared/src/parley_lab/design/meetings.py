@@ -12,6 +12,7 @@ from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, Permutation
 from parley_lab.contracts.experiment import CohortPlan, StageConfig, Treatment
+from parley_lab.design import matching
 from parley_lab.design import treatments as arm
 from parley_lab.design.complaints import one_of
 from parley_lab.design.own_arms import why_shared
@@ -41,11 +42,19 @@ def problems(file: Meeting) -> Iterator[Problem]:
     meeting = [index for index, plan in file.cohorts.items() if plan.made == "when_together"]
     for index, plan in file.cohorts.items():
         yield from _of_plan(f"cohorts[{index}]", plan, file)
+        yield from matching.problems(f"cohorts[{index}]", _matched(plan, file))
     for index in meeting[:1]:
         yield from _beside(index, file)
         stage_id = file.cohorts[index].at
         if stage_id is not None and any(one.id == stage_id for one in file.in_order):
             yield from _before(stage_id, file)
+
+
+def _matched(plan: CohortPlan, file: Meeting) -> matching.Matched:
+    ids = [one.id for one in file.in_order]
+    ahead = file.in_order[: ids.index(plan.at)] if plan.at in ids else []
+    own = [one for one in file.assigned if not _is_of_cohort(one)]
+    return matching.Matched(plan, ahead, own, [one.id for one in file.treatments.values()])
 
 
 def _of_plan(where: str, plan: CohortPlan, file: Meeting) -> Iterator[Problem]:

@@ -36,8 +36,9 @@ def _models_used(experiment: Experiment, further: Collection[str]) -> Iterator[t
         # Mediators have no arm.
         arms = list(dict.fromkeys([None, *arms]))
     for plan in experiment.cohorts:
-        seated = (seat.persona for seat in plan.seats if seat.persona is not None)
-        named = [*seated, *plan.mediators, *experiment.stand_ins, *further]
+        seated = [seat.persona for seat in plan.seats if seat.persona is not None]
+        fitting = [one for seat in plan.seats for one in seat.persona_for.values()]
+        named = [*seated, *fitting, *plan.mediators, *experiment.stand_ins, *further]
         # A drawn arm may be any.
         for arm, persona_id in product(
             arms if plan.treatment is None or is_by_participant else [plan.treatment], named

@@ -141,10 +141,11 @@ def _planned(document: Any, seed: int) -> tuple[Experiment, Sequence[CohortAssig
     own_arms = all_arms if experiment.allocation.by == "participant" else []
     # Each arm with its own personas only: a tournament has an arm for every pair.
     present: dict[str, set[str]] = {}
+    fitting = {one for each in experiment.cohorts for seat in each.seats for one in seat.persona_for.values()}
     for cohort in plan:
         later = [OF_PARTICIPANTS, *all_arms] if cohort.together and all_arms else own_arms
         for arm in (arm_of(cohort), *later):
-            present.setdefault(arm, set()).update(cohort.persona_ids, experiment.stand_ins)
+            present.setdefault(arm, set()).update(cohort.persona_ids, experiment.stand_ins, fitting)
     designs = {arm: _design(experiment, arm, ids) for arm, ids in present.items()}
     return experiment, plan, designs
 

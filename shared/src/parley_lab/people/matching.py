@@ -1,8 +1,9 @@
 """Who of those who wait at a stage become a group: from who is there to who is with whom. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 from uuid import UUID
 
 
@@ -15,16 +16,46 @@ class Waiting:
     """Whether they were seen just now; a person who is away is passed over and keeps their place in the row."""
     time_is_up: bool = False
     """Whether they have waited as long as they may."""
+    value: str = ""
+    """What they are matched by; empty: they have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One composition of groups.
+
+    `places`: how many people have each value, the fewest and the most; `has_had`: how many people its groups have had.
+    """
+
+    places: Mapping[str, tuple[int, int]]
+    id: str = ""
+    has_had: int = 0
+
+    @property
+    def fewest(self) -> int:
+        return sum(least for least, _ in self.places.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`people`: how many people a group has. `fewest`: with how many a group begins once the time of one of them is up.
-    `then`: what happens at that time."""
+    """`people`: how many people a group has at most; without a composition it begins with no fewer while there is time.
+    `fewest`: with how many it begins once the time of one of them is up. `then`: what happens at that time."""
 
     people: int
     fewest: int = 1
     then: Literal["release", "go_on", "fill"] = "release"
+    values: Literal["any", "same", "different", "composed"] = "any"
+    kinds: tuple[Kind, ...] = ()
+    """The compositions, with `composed`; the first that can be made is."""
+    is_balanced: bool = False
+    """Whether the composition comes first whose groups have had the fewest people."""
+
+    @property
+    def least(self) -> int:
+        """With how many people a group begins while there is time."""
+        if self.values != "composed":
+            return self.people
+        return min(max(one.fewest, self.fewest) for one in self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +64,103 @@ class Decision:
 
     group: tuple[UUID, ...] = ()
     released: tuple[UUID, ...] = ()
+    kind: str = ""
+    """The composition of the group."""
+
+
+_NO_GROUP: Final = Decision()
 
 
 def decide(row: Sequence[Waiting], rule: Rule) -> Decision | None:
     """What to do now with those who wait, in the order in which they came; None: nothing.
 
-    A group is made of the first who are there, as soon as they are enough.
+    A group is made of the first who are there and fit together, as soon as they are enough. A person whose value has a
+    place in no composition is released: they would wait in vain.
     """
-    there = [one.id for one in row if one.is_there]
-    if len(there) >= rule.people:
-        return Decision(group=tuple(there[: rule.people]))
+    misfits = tuple(one.id for one in row if not _has_a_place(one, rule))
+    if misfits:
+        return Decision(released=misfits)
+    there = [one for one in row if one.is_there]
+    found = _group(there, rule, _compositions(there, rule), rule.people if rule.values != "composed" else rule.fewest)
+    if found is not _NO_GROUP:
+        return found
     late = [one for one in row if one.time_is_up]
-    if any(one.is_there for one in late) and rule.then != "release" and len(there) >= rule.fewest:
-        return Decision(group=tuple(there))
+    if rule.then != "release":
+        compositions = [_loosened(one, rule) for one in _compositions(there, rule)]
+        for first in (one for one in late if one.is_there):
+            found = _group(there, rule, compositions, rule.fewest, first=first)
+            if found is not _NO_GROUP:
+                return found
     return Decision(released=tuple(one.id for one in late)) if late else None
+
+
+def _has_a_place(one: Waiting, rule: Rule) -> bool:
+    return rule.values != "composed" or any(one.value in kind.places for kind in rule.kinds)
+
+
+def _compositions(there: Sequence[Waiting], rule: Rule) -> Sequence[Kind]:
+    """The compositions that a group may have, the one that is tried first first."""
+    values = list(dict.fromkeys(one.value for one in there))
+    match rule.values:
+        case "any":
+            return [Kind(dict.fromkeys(values, (0, rule.people)))]
+        case "different":
+            return [Kind(dict.fromkeys(values, (0, 1)))]
+        case "same":
+            return [Kind({value: (0, rule.people)}) for value in values]
+        case "composed":
+            return sorted(rule.kinds, key=lambda one: one.has_had) if rule.is_balanced else rule.kinds
+
+
+def _loosened(kind: Kind, rule: Rule) -> Kind:
+    """The composition of a group whose empty seats agents take: no value needs a person."""
+    if rule.then != "fill":
+        return kind
+    return replace(kind, places={value: (0, most) for value, (_, most) in kind.places.items()})
+
+
+def _group(
+    there: Sequence[Waiting], rule: Rule, compositions: Sequence[Kind], fewest: int, *, first: Waiting | None = None
+) -> Decision:
+    """The first group that can be made of those who are there, with `first` in it."""
+    for kind in compositions:
+        chosen = _Group(kind, rule.people, fewest).fill(there, first)
+        if chosen:
+            return Decision(group=tuple(one.id for one in there if one in chosen), kind=kind.id)
+    return _NO_GROUP
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group while people are chosen for it."""
+
+    kind: Kind
+    most: int
+    fewest: int
+    chosen: list[Waiting] = field(default_factory=list)
+    has: Counter[str] = field(default_factory=Counter)
+
+    def fill(self, there: Sequence[Waiting], first: Waiting | None) -> Sequence[Waiting]:
+        """People for this group, those who came first; none where they are not enough."""
+        for one in there if first is None else [first, *(one for one in there if one != first)]:
+            if self._takes(one):
+                self.chosen.append(one)
+                self.has[one.value] += 1
+            elif one == first:
+                return []
+        return self.chosen if self._is_enough else []
+
+    def _takes(self, one: Waiting) -> bool:
+        """Whether there is a seat for this person beside those that other values still need."""
+        least, most = self.kind.places.get(one.value, (0, 0))
+        needed = self._needed - (self.has[one.value] < least)
+        return self.has[one.value] < most and len(self.chosen) + needed < self.most
+
+    @property
+    def _needed(self) -> int:
+        """How many people the values still need."""
+        return sum(max(0, least - self.has[value]) for value, (least, _) in self.kind.places.items())
+
+    @property
+    def _is_enough(self) -> bool:
+        return self._needed == 0 and len(self.chosen) >= max(1, self.fewest)

@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member
 from parley_lab.base import seeds
-from parley_lab.contracts.experiment import StageConfig
+from parley_lab.base.variables import as_text
+from parley_lab.contracts.experiment import CohortPlan, Match, StageConfig
 from parley_lab.design import (
     Allocated,
     Block,
@@ -21,20 +22,23 @@ from parley_lab.design import (
     draw_arm,
     give_back,
 )
+from parley_lab.design.matching import compositions_of
 from parley_lab.design.seat_names import seat_name
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
+from parley_lab.people.confirming import Answer, answer_of, ask, seconds_of
 from parley_lab.people.entering import Target
 from parley_lab.people.making import InRoom, arm_of, number_of
-from parley_lab.people.matching import Rule, Waiting, decide
+from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
 from parley_lab.people.own_arms import draw_own_arm, lock_draws
-from parley_lab.people.rooms import Room, keep, lock_room, make, note_match, row_of
+from parley_lab.people.rooms import Room, keep, lock_room, make, note_match, people_by_kind, row_of
 from parley_lab.people.transferring import move
 from parley_lab.people.waiting import WAITED_IN_VAIN
 from parley_lab.store.facts import Event
 from parley_lab.store.session import Session
+from parley_lab.store.statements import Row
 
 _OWN_DRAWS: Final = text(
     """
@@ -58,21 +62,41 @@ async def meet(session: Session, room_id: UUID, now: datetime) -> bool:
     if room is None:
         return False
     rule = await _rule(session, room)
-    row = [_waiting(one.id, one.is_there, one.time_is_up, room) for one in await row_of(session, room_id, now)]
+    everybody = await row_of(session, room_id, now)
+    row = await _row(session, room, rule, everybody, now)
+    unconfirmed = {one.id for one in everybody if _answer(room, one, now) != "confirmed"}
+    asked: list[UUID] = []
     held: dict[UUID, Standing] = {}
-    while (decision := decide(row, rule)) is not None:
+    left = row
+    while (decision := decide(left, rule)) is not None:
         held = await _locked(session, (*decision.group, *decision.released))
-        changed = {one for one, standing in held.items() if not _waits_there(standing, room)}
-        if not changed:
+        passed = {one for one, standing in held.items() if not _waits_there(standing, room)}
+        if not passed and unconfirmed.isdisjoint(decision.group):
             break
-        row = [one for one in row if one.id not in changed]
+        if not passed:
+            asked += [one for one in decision.group if one in unconfirmed]
+            passed = {*decision.group}
+        left = [one for one in left if one.id not in passed]
+    await _ask(session, room, [one for one in everybody if one.id in asked], now)
     if decision is None:
         await _tell_those_who_wait(session, room, row, now)
         return False
     await _release(session, [held[one] for one in decision.released], now)
     if decision.group:
-        await _make(session, room, rule, [held[one] for one in decision.group], now)
+        values = {one.id: one.value for one in row}
+        await _make(session, room, rule, decision, [held[one] for one in decision.group], values, now)
     return True
+
+
+def _answer(room: Room, one: Row, now: datetime) -> Answer:
+    """Whether this person has confirmed that they are there."""
+    return answer_of(one.called_at, one.confirmed_at, seconds_of(room.plan), now)
+
+
+async def _ask(session: Session, room: Room, people: Sequence[Row], now: datetime) -> None:
+    """Ask those of a group to confirm that they are there who were not asked for it."""
+    asked = await ask(session, [one.id for one in people if _answer(room, one, now) == "not_asked"], now)
+    await _have_read_anew(session, room, asked, now)
 
 
 _COUNT: Final = text("UPDATE rooms SET told = :there WHERE id = :room_id AND told <> :there")
@@ -86,8 +110,15 @@ async def _tell_those_who_wait(session: Session, room: Room, row: Sequence[Waiti
     there = sum(one.is_there for one in row)
     if not await session.run(_COUNT, {"room_id": room.id, "there": there}):
         return
+    await _have_read_anew(session, room, [one.id for one in row], now)
+
+
+async def _have_read_anew(session: Session, room: Room, member_ids: Sequence[UUID], now: datetime) -> None:
+    """Have the pages of these people read anew."""
+    if not member_ids:
+        return
     told = {"stage_id": room.stage_id}
-    for one in await session.all(_COHORTS, {"member_ids": [waiting.id for waiting in row]}):
+    for one in await session.all(_COHORTS, {"member_ids": list(member_ids)}):
         session.record(
             Event(
                 experiment_id=room.experiment.id,
@@ -106,27 +137,70 @@ async def _tell_those_who_wait(session: Session, room: Room, row: Sequence[Waiti
         session.tell(one.cohort_id)
 
 
-def _waiting(member_id: UUID, is_there: bool | None, time_is_up: bool, room: Room) -> Waiting:
-    """People who cannot come any more are not waited for."""
-    in_vain = room.takes_no_more and (room.groups >= room.most or room.on_the_way < room.people)
-    return Waiting(member_id, bool(is_there), time_is_up or in_vain)
+async def _row(session: Session, room: Room, rule: Rule, found: Sequence[Row], now: datetime) -> list[Waiting]:
+    """Those who wait; people who can meet no one any more have waited as long as they may."""
+    all_are_there = len(found) == room.on_the_way and all(one.is_there for one in found)
+    in_vain = room.takes_no_more and (room.groups >= room.most or room.on_the_way < rule.least or all_are_there)
+    stage = await _stage_of_value(session, room)
+    return [
+        Waiting(
+            one.id,
+            bool(one.is_there) and _answer(room, one, now) != "missed",
+            one.time_is_up or in_vain,
+            _value(room.plan.match, stage, one),
+        )
+        for one in found
+    ]
+
+
+async def _stage_of_value(session: Session, room: Room) -> StageConfig | None:
+    """The stage whose answers decide who meets whom; up to the meeting all arms are alike."""
+    by = None if room.plan.match is None else room.plan.match.by
+    return None if by is None or by.stage is None else (await _first_design(session, room)).stage(by.stage)
+
+
+def _value(match: Match | None, stage: StageConfig | None, one: Row) -> str:
+    """By what a person is matched, as a text; empty when they have no such answer."""
+    if match is None or match.by is None:
+        return ""
+    if match.by.variable is not None:
+        name, *path = match.by.variable.split(".")
+        found = (one.assigned.get(name) or {}).get("value")
+        for part in path:
+            found = found.get(part) if isinstance(found, Mapping) else None
+        return as_text(found)
+    if stage is None:
+        return ""
+    return as_text(parts_of(stage).data.cells(one.page).get(match.by.question or ""))
 
 
 async def _rule(session: Session, room: Room) -> Rule:
     if room.groups >= room.most:
         return Rule(people=room.people + room.on_the_way)
-    stage = await _stage(session, room)
+    stage = (await _first_design(session, room)).stage(room.stage_id)
     agents = room.plan.participants - room.people
     progress = stage.progress
-    fewest = max(progress.min_participants, parts_of(stage).players[0])
+    fewest = max(1, max(progress.min_participants, parts_of(stage).players[0]) - agents)
     if progress.then == "fill":
-        return Rule(people=room.people, then="fill")
-    return Rule(people=room.people, fewest=max(1, fewest - agents), then=progress.then)
+        fewest = 1
+    return await _matched(session, room, Rule(people=room.people, fewest=fewest, then=progress.then))
 
 
-async def _stage(session: Session, room: Room) -> StageConfig:
-    """The stage where people meet, as it is in the first of the arms: how long one waits there is the same in all."""
-    return (await _design(session, room, (room.arms or [_usual(room.usual_arm)])[0])).stage(room.stage_id)
+async def _matched(session: Session, room: Room, rule: Rule) -> Rule:
+    """The rule with what the file says of who meets whom."""
+    match = room.plan.match
+    if match is None:
+        return rule
+    if match.values is not None:
+        return replace(rule, values=match.values)
+    had = await people_by_kind(session, room.id) if match.balance else {}
+    kinds = tuple(Kind(places, id, had.get(id, 0)) for id, _, places in compositions_of(match))
+    return replace(rule, values="composed", kinds=kinds, is_balanced=match.balance) if kinds else rule
+
+
+async def _first_design(session: Session, room: Room) -> Resolved:
+    """The design of the first of the arms: how long one waits, and all before the meeting, is the same in all."""
+    return await _design(session, room, (room.arms or [_usual(room.usual_arm)])[0])
 
 
 async def _design(session: Session, room: Room, arm: str) -> Resolved:
@@ -170,13 +244,20 @@ _NAME: Final = text(
 )
 
 
-async def _make(session: Session, room: Room, rule: Rule, people: Sequence[Standing], now: datetime) -> None:
-    """Make the group of these people, who are locked, and take them there."""
-    arm, block = _arm(room)
+async def _make(
+    session: Session,
+    room: Room,
+    rule: Rule,
+    decision: Decision,
+    people: Sequence[Standing],
+    values: Mapping[UUID, str],
+    now: datetime,
+) -> None:
+    """Make the group of these people, who are locked, and take them there; `values`: by what they are matched."""
+    arm, block = _arm(room, decision.kind)
     number, group = room.numbered + 1, room.groups + 1
     path = f"c{number}"
-    name = None if room.plan.id is None else room.plan.id if room.most == 1 else f"{room.plan.id}-{group}"
-    whole = cohort_of(path, name, room.plan, arm)
+    whole = cohort_of(path, _name(room, decision.kind, group), _fitted(room.plan, values[decision.group[0]]), arm)
     taken, cohort = await _seated(session, room, rule, whole, len(people))
     await make(session, room.experiment, cohort, InRoom(room.id, stage_id=room.stage_id), now)
     cohort_id = seeds.row_id(room.experiment.id, path)
@@ -189,12 +270,27 @@ async def _make(session: Session, room: Room, rule: Rule, people: Sequence[Stand
         stage_ids = standing.stage_ids if room.is_by_participant else shared
         target = Target(cohort_id, path, stage_ids, stage_ids.index(room.stage_id))
         await move(session, standing, target, now, cause="timer", seat=seat)
-    await note_match(session, room, cohort_id, [one.member.id for one in people], number, now)
+    await note_match(session, room, cohort_id, decision.group, number, now, kind=decision.kind)
     await keep(session, room, groups=group, numbered=number, block=block)
 
 
-def _arm(room: Room) -> tuple[Allocated, Block]:
-    """The arm of the next group, and what is left of the draws."""
+def _name(room: Room, kind: str, group: int) -> str | None:
+    plan = kind or room.plan.id
+    return plan if plan is None or room.most == 1 else f"{plan}-{group}"
+
+
+def _fitted(plan: CohortPlan, value: str) -> CohortPlan:
+    """The plan with the personas that fit a group whose first person has this value."""
+    seats = [seat.model_copy(update={"persona": seat.persona_for.get(value, seat.persona)}) for seat in plan.seats]
+    return plan.model_copy(update={"seats": tuple(seats)})
+
+
+def _arm(room: Room, kind: str) -> tuple[Allocated, Block]:
+    """The arm of the next group, which is of this composition, and what is left of the draws."""
+    if room.plan.match is not None and not room.is_by_participant:
+        named = next((arm for id, arm, _ in compositions_of(room.plan.match) if id == kind), None)
+        if named is not None:
+            return Allocated(named, {"rule": "named"}), room.block
     if not room.arms:
         return room.usual_arm, room.block
     draw, rest = draw_arm(room.block, room.arms, room.experiment.seed, room.allocation, path=f"room/{room.stage_id}")
@@ -210,7 +306,7 @@ async def _seated(
     taken, empty = open_seats[:people], {seat.path for seat in open_seats[people:]}
     fill_with = None
     if empty and rule.then == "fill":
-        fill_with = (await _stage(session, room)).progress.fill_with
+        fill_with = (await _first_design(session, room)).stage(room.stage_id).progress.fill_with
     seats = [
         replace(seat, persona_id=seat.persona_id or fill_with)
         for seat in whole.seats

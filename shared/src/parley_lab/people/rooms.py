@@ -4,7 +4,7 @@ The lock of a room's row makes one group after another. Order of locks: draws of
 cohort, members.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -198,8 +198,12 @@ _ALONE: Final = """
 """
 _ROW: Final = text(
     f"""
-    SELECT m.id, greatest(p.seen_at, p.asked_at) >= :since AS is_there, w.over_at IS NOT NULL AS time_is_up
-    {_ALONE} LEFT JOIN presence p ON p.member_id = m.id
+    SELECT m.id, greatest(p.seen_at, p.asked_at) >= :since AS is_there, w.over_at IS NOT NULL AS time_is_up,
+        a.value AS page, m.assigned, p.confirmed_at,
+        CASE WHEN p.called_at IS NOT NULL THEN greatest(p.called_at, e.resumed_at) END AS called_at
+    {_ALONE} JOIN experiments e ON e.id = r.experiment_id LEFT JOIN presence p ON p.member_id = m.id
+        LEFT JOIN answers a ON a.member_id = m.id AND a.stage_id = r.plan #>> '{{match,by,stage}}' AND a.key = ''
+            AND a.valid
         LEFT JOIN waits w ON w.cohort_id = c.id AND w.stage_id = r.stage_id
     WHERE c.room_id = :room_id AND c.alone AND c.status = 'running' AND {_WAITS}
     ORDER BY m.arrived_at, length(m.path), m.path COLLATE "C"
@@ -208,8 +212,37 @@ _ROW: Final = text(
 
 
 async def row_of(session: ReadSession, room_id: UUID, now: datetime) -> Sequence[Row]:
-    """The people who wait in the room in the order in which they came: whether each is there, and the time is up."""
+    """The people who wait in the room in the order in which they came: whether each is there, whether the time is up,
+    by what they are matched, which is in their page of the stage or among their variables, and whether they confirm."""
     return await session.all(_ROW, {"room_id": room_id, "since": now - timedelta(seconds=PRESENT_SECONDS)})
+
+
+LATELY_SECONDS: Final = 300.0
+"""The time over which arrivals are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """How many people came to a room in the last so many seconds."""
+
+    came: int
+    seconds: float
+
+
+_LATELY: Final = text(
+    f"""
+    SELECT count(*) AS came, min(m.joined_at) AS first FROM members m JOIN cohorts c ON c.id = m.cohort_id
+    WHERE c.room_id = :room_id AND m.kind = 'participant' AND m.player = 'person' AND m.joined_at >= :since
+        AND (NOT c.alone OR m.status IN {in_sql(STILL_IN)})
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def people_lately(session: ReadSession, room_id: UUID, now: datetime) -> Lately:
+    """How people came of late: those who wait, are on the way or have been grouped."""
+    row = await session.one(_LATELY, {"room_id": room_id, "since": now - timedelta(seconds=LATELY_SECONDS)})
+    seconds = 0.0 if row.first is None else max(1.0, (now - row.first).total_seconds())
+    return Lately(row.came, seconds)
 
 
 _WITH_PEOPLE: Final = text(
@@ -241,10 +274,23 @@ async def keep(session: Session, room: Room, *, groups: int, numbered: int, bloc
 
 
 async def note_match(
-    session: Session, room: Room, cohort_id: UUID, people: Sequence[UUID], number: int, now: datetime
+    session: Session, room: Room, cohort_id: UUID, people: Sequence[UUID], number: int, now: datetime, *, kind: str
 ) -> None:
     made = {"cohort_id": cohort_id, "room_id": room.id, "number": number, "people": list(people), "made_at": now}
-    await session.insert(tables.matches, [made])
+    await session.insert(tables.matches, [{**made, "kind": kind or None}])
+
+
+_BY_KIND: Final = text(
+    """
+    SELECT kind, CAST(sum(cardinality(people)) AS bigint) AS people FROM matches
+    WHERE room_id = :room_id AND kind IS NOT NULL AND given_back_at IS NULL GROUP BY kind
+    """
+)
+
+
+async def people_by_kind(session: ReadSession, room_id: UUID) -> Mapping[str, int]:
+    """How many people the groups of each composition have had."""
+    return {row.kind: row.people for row in await session.all(_BY_KIND, {"room_id": room_id})}
 
 
 _CLOSE: Final = text("UPDATE rooms SET closed_at = :now WHERE experiment_id = :experiment_id AND closed_at IS NULL")

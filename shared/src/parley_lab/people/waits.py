@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
 
-from parley_lab.contracts.experiment import Profile, StageConfig
+from parley_lab.contracts.experiment import CohortPlan, Profile, StageConfig
 from parley_lab.contracts.lives import ARRIVED, COUNTED, in_sql
 from parley_lab.kinds import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import FREE_AGAIN
-from parley_lab.people.rooms import row_of
+from parley_lab.people.confirming import answer_of, seconds_of
+from parley_lab.people.rooms import Lately, people_lately, row_of
 from parley_lab.store.session import ReadSession
 from parley_lab.store.statements import Row
 
@@ -46,6 +47,14 @@ class Wait:
     """Where a group is made of those who are there: how many are there for the next one."""
     expected: int | None = None
     """How many people that group has."""
+    position: int | None = None
+    """Which place in the row of those who are there the person has there, from 1."""
+    wait_seconds: int | None = None
+    """How long they may have to wait there if people come as they did lately; None: that is not known."""
+    confirm_until: datetime | None = None
+    """Until when they are asked to confirm that they are there; None: they are not asked."""
+    is_passed_over: bool = False
+    """Whether they have not confirmed it in time, and no group is made with them before they do."""
 
 
 def path_of(member_path: str, stage_id: str, stay: int) -> str:
@@ -96,7 +105,7 @@ async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig, 
 
 _ROOM: Final = text(
     """
-    SELECT r.id, r.people, r.stage_id FROM cohorts c JOIN rooms r ON r.id = c.room_id WHERE c.id = :cohort_id
+    SELECT r.id, r.people, r.stage_id, r.plan FROM cohorts c JOIN rooms r ON r.id = c.room_id WHERE c.id = :cohort_id
     """
 )
 
@@ -108,9 +117,41 @@ async def _for_a_group(
     room = await session.one(_ROOM, {"cohort_id": standing.cohort_id})
     if room.stage_id != stage.id:
         return Wait(stage.id, None, (), until)
-    row = await row_of(session, room.id, now)
-    there = min(room.people, sum(bool(one.is_there) or one.id == standing.member.id for one in row))
-    return Wait(stage.id, room.people - there, (), until, arrived=there, expected=room.people)
+    seconds = seconds_of(CohortPlan.model_validate(room.plan))
+    row = {one.id: one for one in await row_of(session, room.id, now)}
+    answers = {id: answer_of(one.called_at, one.confirmed_at, seconds, now) for id, one in row.items()}
+    me = standing.member.id
+    there = [id for id, one in row.items() if id == me or (one.is_there and answers[id] != "missed")]
+    position = there.index(me) + 1 if me in there else None
+    arrived = min(room.people, len(there))
+    is_asked = seconds is not None and answers.get(me) == "asked"
+    return Wait(
+        stage.id,
+        room.people - arrived,
+        (),
+        until,
+        arrived=arrived,
+        expected=room.people,
+        position=position,
+        wait_seconds=wait_from(position or 1, len(there), room.people, await people_lately(session, room.id, now)),
+        confirm_until=row[me].called_at + timedelta(seconds=seconds) if is_asked and seconds is not None else None,
+        is_passed_over=answers.get(me) == "missed",
+    )
+
+
+def wait_from(position: int, there: int, people: int, lately: Lately) -> int | None:
+    """For how many seconds one waits at this position among so many, until the group of it is complete.
+
+    None while it is not known how people come.
+    """
+    missing = -(-position // people) * people - there
+    if missing <= 0:
+        return 0
+    return None if lately.came < _FEWEST_CAME else round(missing * lately.seconds / lately.came)
+
+
+_FEWEST_CAME: Final = 3
+"""From how many arrivals on they say how people come."""
 
 
 def _waits_for_all(stage: StageConfig) -> bool:

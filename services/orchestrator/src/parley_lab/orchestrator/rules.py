@@ -96,6 +96,20 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
     return all(has_arrived(member, stage.id) for member in still_awaited)
 
 
+def waits_in_vain(stage: StageConfig, cohort: CohortState) -> bool:
+    """Whether agents alone are left before this locked stage, too few for it: no person can come to it any more."""
+    if cohort.incoming or cohort.meets_at is not None:
+        return False
+    counted = [
+        member
+        for member in participants(cohort.members)
+        if member.status in (*COUNTED, *ON_THE_WAY) and stage.id in member.stage_ids
+    ]
+    if any(member.player == "person" and not member.is_beyond(stage.id) for member in counted):
+        return False
+    return len(counted) < stage.progress.min_participants
+
+
 def _is_from(first: str, stage: StageConfig, cohort: CohortState) -> bool:
     """Whether this stage is the first one or comes after it."""
     ids = cohort.design.stage_ids

@@ -7,14 +7,15 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import COUNTED
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.members.cohort_state import CohortState
-from parley_lab.orchestrator.rules import fewest, has_arrived, may_open, on_stage, participants
+from parley_lab.orchestrator.rules import fewest, has_arrived, may_open, on_stage, participants, waits_in_vain
 from parley_lab.people import waiting
 from parley_lab.people.waiting import WaitOutcome
 from parley_lab.store.session import Session
 
 
 async def settle_waits(session: Session, cohort: CohortState, now: datetime) -> bool:
-    """Start the times of people who wait, and do what follows where a time is up.
+    """Start the times of people who wait, and do what follows where a time is up. Agents that are left alone and too
+    few for a stage are released there.
 
     Where groups are made of those who are there, their room sees to that (`people/meeting.py`).
 
@@ -26,6 +27,8 @@ async def settle_waits(session: Session, cohort: CohortState, now: datetime) -> 
             continue
         if stage.id in cohort.waits and stage.id != cohort.meets_at:
             has_changed |= await _end(session, cohort, stage, now)
+        elif waits_in_vain(stage, cohort):
+            has_changed |= await waiting.release(session, on_stage(cohort.members, stage.id), now)
         elif stage.progress.at_most_seconds is None:
             continue
         elif stage.id not in cohort.waits and not may_open(stage, cohort):

@@ -29,6 +29,9 @@ presence = Table(
     # By any other request, as long as the person is on the way to a group.
     at("asked_at"),
     at("gone_at"),
+    # When the person was asked to confirm being there for a group, and when they did.
+    at("called_at"),
+    at("confirmed_at"),
     Index("ix_presence_there", "seen_at", postgresql_where=text("gone_at IS NULL")),
     Index("ix_presence_gone", "gone_at", postgresql_where=text("gone_at IS NOT NULL")),
 )

@@ -208,6 +208,8 @@ matches = Table(
     Column("room_id", ForeignKey("rooms.id"), nullable=False),
     number("number"),
     Column("people", ARRAY(Uuid), nullable=False),
+    # Its composition, where the file has several.
+    Column("kind", Text),
     at("made_at", nullable=False),
     at("began_at"),
     at("given_back_at"),

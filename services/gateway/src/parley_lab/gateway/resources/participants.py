@@ -141,6 +141,15 @@ class WaitingResource(Resource):
     """Where a group is made of those who are there: how many people are there for the next one; elsewhere null."""
     expected: int | None = Field(examples=[4])
     """How many people that group has; elsewhere null."""
+    position: int | None = Field(examples=[3])
+    """Which place the participant has in the row of those who are there for a group; elsewhere null."""
+    wait_seconds: int | None = Field(examples=[40])
+    """How long they may have to wait for a group if people come as in the last five minutes; null: it is not known."""
+    confirm_until: datetime | None
+    """A group is complete, and the participant is asked to say until then that they are there (`POST /v1/me/confirm`);
+    else null."""
+    is_passed_over: bool
+    """They have not said so in time: no group is made with them before they do."""
 
 
 class CompanionResource(Resource):

@@ -41,7 +41,7 @@ from parley_lab.members.moved import after_going_on
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import hash_token
 from parley_lab.members.stays import StayTimes, stay_times
-from parley_lab.people import attention, giving_back, joining, notices, transferring
+from parley_lab.people import attention, confirming, giving_back, joining, notices, transferring
 from parley_lab.people.shells import appearance_of, shell_of, shows_others
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.talk import pages as reads
@@ -321,6 +321,18 @@ async def pass_check(context: InContext, token: MemberToken) -> Me:
         standing = await standings.sign_in(session, token, lock=True)
         await attention.pass_check(session, standing, context.clock.now(), cause="request")
         return await _me(session, context, await standings.sign_in(session, token, lock=False))
+
+    return await context.database.transact(work)
+
+
+@router.post("/me/confirm", summary="Say that one is there for a group")
+async def confirm(context: InContext, token: MemberToken) -> Me:
+    """Answers `waiting.confirm_until` of `GET /v1/me`; a participant who was passed over is there again. Idempotent."""
+
+    async def work(session: Session) -> Me:
+        standing = await standings.sign_in(session, token, lock=True)
+        await confirming.confirm(session, standing.member.id, context.clock.now())
+        return await _me(session, context, standing)
 
     return await context.database.transact(work)
 

@@ -6,7 +6,7 @@ import { inClock, say } from "../lab/words.js";
 const TICK_MS = 500;
 const LAST_SECONDS = 3;
 /** @type {Record<string, string>} */
-const WORDS = { may_go_on: "may_go_on_in", waiting: "waiting_until", check: "answer_within", transfer: "answer_within" };
+const WORDS = { may_go_on: "may_go_on_in", waiting: "waiting_until", check: "answer_within", confirm: "answer_within", transfer: "answer_within" };
 const TOLD = /** @type {const} */ ([[60, "one_minute_left"], [10, "ten_seconds_left"]]);
 
 /**
@@ -19,8 +19,9 @@ export function Clock({ me, onEnd }) {
   if (since.current.now !== me.now) since.current = { now: me.now, at: performance.now() };
   const { waiting } = me;
   const wait = waiting?.until ? [{ purpose: "waiting", stage_id: waiting.stage_id, ends_at: waiting.until, left_ms: null }] : [];
+  const confirm = waiting?.confirm_until ? [{ purpose: "confirm", stage_id: waiting.stage_id, ends_at: waiting.confirm_until, left_ms: null }] : [];
   return html`<div class="clock">
-    ${[...me.timers, ...wait].map((timer) => h(Left, { key: `${timer.purpose}/${timer.stage_id}/${timer.ends_at}`, timer, timeAt: () => Date.parse(me.now) + performance.now() - since.current.at, onEnd }))}
+    ${[...me.timers, ...wait, ...confirm].map((timer) => h(Left, { key: `${timer.purpose}/${timer.stage_id}/${timer.ends_at}`, timer, timeAt: () => Date.parse(me.now) + performance.now() - since.current.at, onEnd }))}
   </div>`;
 }
 

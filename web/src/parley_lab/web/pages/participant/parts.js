@@ -24,8 +24,8 @@ export function Elsewhere({ onTake }) {
 /** No page is told who joins meanwhile. */
 const LOOK_MS = 5000;
 
-/** The stage is not open yet. @param {{ page: any, me: any, refresh: () => void }} props */
-export function Waiting({ page, me, refresh }) {
+/** The stage is not open yet. @param {{ page: any, me: any, refresh: () => void, children: any }} props */
+export function Waiting({ page, me, refresh, children }) {
   const { waiting } = me;
   // A person who waits for a group hears of it by their stream, and of those who come and go as well.
   const isAlone = waiting?.expected != null;
@@ -39,11 +39,12 @@ export function Waiting({ page, me, refresh }) {
   }, [isAlone]);
   return html`<article class="waiting">
     ${h(Heading, { children: say("waiting") })}
-    <p>${say("waiting_text")}</p>
+    <p>${say(isAlone ? "waiting_group" : "waiting_text")}</p>
     ${lock?.arrived !== null && lock?.expected !== null
       ? html`<p role="status">${say("waiting_count", { count: lock.arrived, expected: lock.expected })}</p>
           <progress value=${lock.arrived} max=${lock.expected} aria-label=${say("waiting")}></progress>`
       : null}
+    ${children}
     ${me.waiting?.missing && missing.length ? html`<p>${say("waiting_names", { names: missing.map(called).join(", ") })}</p>` : null}
   </article>`;
 }

@@ -23,6 +23,12 @@ export function Shell({ token, placeKey, lab }) {
   useEffect(() => void import("./focus.js").then((focus) => focus.keepFocus(), () => {}), []);
   const behind = useLater(() => import("./looking_back.js"), me?.stages[0]?.state === "done", pastId);
   const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
+  const wait = useLater(() => import("./group_wait.js"), me?.waiting?.expected != null, me);
+  const waited = useRef(false);
+  useEffect(() => {
+    if (waited.current && page?.state === "current") wait?.tellThatItBegins();
+    waited.current = page?.state === "waiting";
+  }, [page?.state]);
   useEffect(() => setPastId(null), [me?.stage_id, me?.is_over]);
   // That the lab cannot be reached is not true any more.
   useEffect(() => void (isConnected && setFailure("")), [isConnected]);
@@ -98,7 +104,7 @@ export function Shell({ token, placeKey, lab }) {
       </div>
       ${past && behind ? h(behind.PastStage, { key: past.id, stageId: past.id, api, children: (/** @type {any} */ found) => h(StagePage, { stage: stageOf(found), lab }) }) : null}
       <div hidden=${past !== undefined}>
-        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
+        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh, children: wait && me.waiting ? h(wait.GroupWait, { waiting: me.waiting, onHere: () => act(() => api.post("/v1/me/confirm")) }) : null }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
       </div>
     </main>
     ${me.is_over ? null : html`<footer tabindex="-1">
