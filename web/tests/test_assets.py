@@ -14,7 +14,7 @@ from parley_lab.web.assets import CONSOLE, JOIN, TAKE, assets, document
 
 FIRST_PAGE_BYTES = 45 * 1024
 JOIN_PAGE_BYTES = 30 * 1024
-SESSION_BYTES = 67 * 1024
+SESSION_BYTES = 68 * 1024
 CONSOLE_PAGE_BYTES = 100 * 1024
 
 

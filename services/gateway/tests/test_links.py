@@ -40,6 +40,7 @@ async def test_a_link_says_what_it_leads_to(api: Api) -> None:
         "parameters": [],
         "language": "de-CH",
         "state": "open",
+        "may_get_free": False,
         "completion": None,
         "record": None,
         "appearance": {

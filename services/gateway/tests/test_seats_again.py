@@ -111,3 +111,17 @@ async def test_a_person_who_closed_the_page_before_the_group_met_keeps_no_place_
     assert {found[name] for name in "BCD"} == {("c1", "in_progress")}
     states = [(await api.participant(one, "GET", "/v1/me/stages/talk")).json()["state"] for one in people]
     assert states == ["current"] * 3
+
+
+async def test_a_full_study_says_whether_a_place_may_get_free(api: Api) -> None:
+    stages = [TERMS, TASK, {"id": "end", "kind": "info", "lines": ["Bye"]}]
+    experiment_id = await api.running(**{**TEN, "stages": stages, "cohorts": [{"seats": [{"open": True}]}]})
+    code = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()["join_code"]
+    person = await api.join(experiment_id, "Pia")
+    early = (await api.client.get(f"/v1/join/{code}")).json()
+
+    await api.advance(person, "terms", {"accepted": True})
+    await api.advance(person, "task", {"q": "So."})
+    late = (await api.client.get(f"/v1/join/{code}")).json()
+
+    assert [(one["state"], one["may_get_free"]) for one in (early, late)] == [("full", True), ("full", False)]

@@ -241,6 +241,8 @@ class JoinPageResource(Resource):
     """Further parameters of the link's address to send, in `parameters`."""
     language: str | None = Field(examples=["en"])
     state: Literal["open", "full", "paused", "over", "not_started"]
+    may_get_free: bool = False
+    """Whether a place of a full study may get free: people are in it whose place others get when they go."""
     record: Literal["process"] | None = None
     """`process`: the study records how answers come about, and the page says so."""
     completion: CompletionResource | None = None

@@ -31,6 +31,7 @@ async def find(code: Code, context: InContext) -> JoinPageResource:
     async with context.database.read() as session:
         link = await links.find(session, code)
         appearance = await appearance_of(session, link.experiment_id)
+        may_get_free = await links.may_get_free(session, link)
         full = await completion_of(session, link.experiment_id, "full") if link.state == "full" else None
     return JoinPageResource(
         title=link.title,
@@ -39,6 +40,7 @@ async def find(code: Code, context: InContext) -> JoinPageResource:
         parameters=list(link.parameters),
         language=link.language,
         state=link.state,
+        may_get_free=may_get_free,
         record=link.record,
         completion=None if full is None else CompletionResource(**full.model_dump()),
         appearance=shown_appearance(appearance),

@@ -9,7 +9,10 @@ const MINUTE_SECONDS = 60;
 /** @param {{ waiting: any, onHere: () => Promise<void> }} props `onHere`: the participant is there. */
 export function GroupWait({ waiting, onHere }) {
   const isAsked = waiting.confirm_until !== null;
-  useEffect(() => void (isAsked && chime()), [isAsked]);
+  useEffect(() => {
+    hasWaited = true;
+    if (isAsked) chime();
+  }, [isAsked]);
   return html`${isAsked ? h(Check, { check: { text: say("confirm_here") }, onHere }) : null}
     ${waiting.is_passed_over
       ? html`${h(Notice, { tone: "warning", children: say("confirm_missed") })}
@@ -39,8 +42,19 @@ function chime() {
   }
 }
 
-/** The stage has opened: the title says so until the participant looks at the page. */
-export function tellThatItBegins() {
+let hasWaited = false;
+
+/**
+ * Once the stage has opened for which the participant has waited, say so: with a sound, and in the title until they look.
+ * @param {any} page
+ */
+export function tellOnceItBegins(page) {
+  const begins = hasWaited && page?.state === "current";
+  hasWaited = page?.state === "waiting";
+  if (begins) tellThatItBegins();
+}
+
+function tellThatItBegins() {
   chime();
   if (!document.hidden) return;
   const done = callInTitle(say("it_begins"));

@@ -1,11 +1,11 @@
 /** Joining a study by its link. What comes after it is another document. */
-import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Logo, takeOn } from "../lab/appearance.js";
 import { isForNow, isTaken, newId, Refused, request } from "../lab/api.js";
 import { isPlaceholder } from "../lab/placeholders.js";
 import { reason } from "../lab/refusals.js";
 import { forget, keepsData, recall, remember } from "../lab/memory.js";
-import { Button, Heading, Notice, Text } from "../lab/ui.js";
+import { Button, callInTitle, Heading, Notice, Text } from "../lab/ui.js";
 import { say, speak } from "../lab/words.js";
 import { Farewell, Taken } from "./parts.js";
 import { code, placeKey, start } from "./start.js";
@@ -14,6 +14,8 @@ import { code, placeKey, start } from "./start.js";
 const fetchNext = () => void import("./shell.js").catch(() => {});
 
 const MOST_CHARACTERS = 200;
+/** How often a page looks whether a place of a full study is free. */
+const LOOK_MS = 15000;
 
 /** Whether the lab can keep it: it counts characters beyond the first plane once. @param {string} value */
 const isKept = (value) => [...value].length <= MOST_CHARACTERS && !value.includes("\0");
@@ -61,6 +63,17 @@ function Join({ lab }) {
     ).finally(() => setBusy(false));
   }
   useEffect(look, []);
+  const waits = study?.state === "full" && study.may_get_free;
+  const waited = useRef(false);
+  useEffect(() => {
+    if (waits) waited.current = true;
+    const looking = waits ? setInterval(look, LOOK_MS) : undefined;
+    const done = !waits && waited.current && study?.state === "open" ? callInTitle(say("join_is_free")) : () => {};
+    return () => {
+      clearInterval(looking);
+      done();
+    };
+  }, [waits]);
   // Who has a place gets it back, whether others can still join or not.
   const known = recall(wanted) ?? (startsAnew ? null : recall(had));
   const externalId = (study && parameters.get(study.external_id_parameter)) || null;
@@ -115,8 +128,9 @@ function Join({ lab }) {
     ${study.text ? h(Text, { text: study.text }) : null}
     ${study.record === "process" ? html`<p class="hint">${say("records_process")}</p>` : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
-    ${isClosed && !failure && study.completion ? h(Farewell, { said: say("join_full"), completion: study.completion }) : null}
-    ${isClosed && !failure && !study.completion ? h(Notice, { children: say(`join_${study.state}`) }) : null}
+    ${isClosed && !failure && waits ? h(Notice, { children: say("join_may_get_free") }) : null}
+    ${isClosed && !failure && !waits && study.completion ? h(Farewell, { said: say("join_full"), completion: study.completion }) : null}
+    ${isClosed && !failure && !waits && !study.completion ? h(Notice, { children: say(`join_${study.state}`) }) : null}
     ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
     ${mayOpen ? html`<p class="actions">${h(Button, { isBusy, onPress: look, children: say("try_again") })}</p>` : null}
     ${mayComeBack ? html`<p>${say("join_back")}</p>` : null}

@@ -24,11 +24,7 @@ export function Shell({ token, placeKey, lab }) {
   const behind = useLater(() => import("./looking_back.js"), me?.stages[0]?.state === "done", pastId);
   const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
   const wait = useLater(() => import("./group_wait.js"), me?.waiting?.expected != null, me);
-  const waited = useRef(false);
-  useEffect(() => {
-    if (waited.current && page?.state === "current") wait?.tellThatItBegins();
-    waited.current = page?.state === "waiting";
-  }, [page?.state]);
+  useEffect(() => wait?.tellOnceItBegins(page), [page?.state]);
   useEffect(() => setPastId(null), [me?.stage_id, me?.is_over]);
   // That the lab cannot be reached is not true any more.
   useEffect(() => void (isConnected && setFailure("")), [isConnected]);
