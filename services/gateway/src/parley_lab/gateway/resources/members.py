@@ -74,7 +74,7 @@ class ProfileRequest(Request):
 class JoiningResource(Resource):
     """How a person came to a cohort."""
 
-    rule: Literal["drawn", "one_arm", "by_arrival", "named", "filled"]
+    rule: Literal["drawn", "one_arm", "by_arrival", "named", "filled", "when_together"]
     """`drawn`: the arm was drawn. `named`: the request to join named the cohort. `filled`: an agent took the seat of a
     person who did not come. The others: in order."""
     draw: int | None = Field(default=None, examples=[7])
