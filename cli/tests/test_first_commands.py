@@ -7,11 +7,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from parley_lab.cli.demos import DEMOS, find_demo
 from parley_lab.cli.first_file import FIRST_FILE, SCHEMA
 from parley_lab.cli.main import demo, run
 from parley_lab.cli.testing import BeginFreshParley, Parley
 from parley_lab.design import json_schema
+from parley_lab.formats.demos import DEMOS, find_demo
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ def test_every_demo_is_valid(parley: Parley, name: str) -> None:
 def test_every_file_in_the_folder_of_demos_is_a_demo() -> None:
     files = {file.name for file in (ROOT / "demos").iterdir() if file.suffix in {".yaml", ".xlsx"}}
 
-    assert files == set(DEMOS.values())
+    assert files == {demo.file for demo in DEMOS.values()}
 
 
 def test_a_demo_takes_the_options_of_run() -> None:

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from parley_lab.cli.demos import find_demo
 from parley_lab.cli.testing import TINY, Parley, environment
+from parley_lab.formats.demos import find_demo
 
 WITHOUT_POSIX: Final = """
 import sys, warnings

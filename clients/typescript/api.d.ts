@@ -237,6 +237,8 @@ export type TableHeadResource = { name: string; columns: string[]; rows: number 
 export type TableList = { tables: TableHeadResource[] };
 export type TablePageResource = { name: string; columns: string[]; rows: string[][]; found: number; next_after: (number | null) };
 export type Task = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "task"; heading?: boolean };
+export type TemplateList = { templates: TemplateResource[] };
+export type TemplateResource = { id: string; title: string; about: string; media_type: string };
 export type TermsPage = { id: string; title: string; description: string; info: string; kind?: "terms_of_service"; lines: string[]; box: string; accepted: (boolean | null) };
 export type TextItem = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "text"; text: string };
 export type TextOptions = { type?: "text"; text: string };
@@ -382,6 +384,8 @@ export interface Operations {
   "DELETE /v1/sign-ins/{sign_in_id}": { path: { sign_in_id: string }; answer: void };
   "GET /v1/stream": { query?: { ticket?: string }; answer: void };
   "POST /v1/stream-tickets": { answer: StreamTicket };
+  "GET /v1/templates": { answer: TemplateList };
+  "GET /v1/templates/{template_id}": { path: { template_id: string }; answer: void };
   "GET /v1/threads/{thread_id}/drafts": { path: { thread_id: string }; query?: { after?: string; limit?: number }; answer: DraftList };
   "GET /v1/threads/{thread_id}/messages": { path: { thread_id: string }; query?: { after_seq?: number; before_seq?: number; limit?: number }; answer: SaidList };
   "POST /v1/threads/{thread_id}/messages": { path: { thread_id: string }; body: StaffMessageRequest; answer: MessageResource };

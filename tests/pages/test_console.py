@@ -1,10 +1,10 @@
 """The console of experimenters in the browser: signing in, experiments, the board and its acts."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
@@ -12,15 +12,15 @@ import pytest_asyncio
 import yaml
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from parley_lab.store import sign_ins
+from parley_lab.store import keys, sign_ins
 from parley_lab.store.databases import connect
+from parley_lab.store.session import Session
 from parley_lab.web.assets import assets
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
-DEMO: Final = Path(__file__).parents[2] / "demos" / "deliberation.yaml"
 QR_OF_62_BYTES: Final = "3ed5f315803840a81ef8c8d30249abcfc292df138c2fa57c192376617e79f332"
 KEPT: Final = "parley.sign-in"
 HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
@@ -50,11 +50,17 @@ async def desk(browser: Browser, lab: RunningLab) -> AsyncIterator[BrowserContex
     assert errors == []
 
 
-async def code_of(lab: RunningLab) -> str:
-    """A code as a terminal shows it."""
+async def code_of_a_newcomer(lab: RunningLab) -> str:
+    """A code as a terminal shows it, for an experimenter who has no experiments yet."""
     database = connect(lab.database_url, pool_size=1)
+
+    async def make(session: Session) -> str:
+        now = datetime.now(UTC)
+        await keys.create_key(session, "newcomer", now)
+        return await sign_ins.make_code(session, "newcomer", now)
+
     try:
-        return await database.transact(lambda session: sign_ins.make_code(session, "operator", datetime.now(UTC)))
+        return await database.transact(make)
     finally:
         await database.close()
 
@@ -176,18 +182,19 @@ async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: Browse
 
 
 async def test_the_first_hour_from_the_code_in_the_terminal_to_the_data(desk: BrowserContext, lab: RunningLab) -> None:
-    """By the interface alone: sign in, run a demo by the mock, see the board, a conversation, a draft, the data."""
+    """By the interface alone: sign in, run the demo, see the board, results, a conversation, a draft, the data."""
     page = await desk.new_page()
-    await page.goto(f"/console#code={await code_of(lab)}")
+    await page.goto(f"/console#code={await code_of_a_newcomer(lab)}")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Experiments")
     assert "code" not in page.url
-    await page.get_by_role("button", name="New experiment").first.click()
-    await page.get_by_label("Files of an experiment").set_input_files(DEMO)
-    await expect(page.get_by_text("No problems")).to_be_visible()
-    await page.get_by_role("button", name="Start").click()
-
-    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=60_000)
+    assert await faults(page) == []
+    await page.get_by_role("button", name="Run the demo").click()
     board = page.get_by_role("table", name="Groups by stages")
+    await expect(board).to_be_visible()
+
+    await expect(page).to_have_url(re.compile("/results$"), timeout=60_000)
+    await expect(page.get_by_text("Mock data")).to_be_visible()
+    await page.get_by_role("link", name="Board").click()
     await expect(board.locator(".c-dot.c-through")).to_have_count(8)
     assert await faults(page) == []
     await page.get_by_role("link", name="Conversations").click()

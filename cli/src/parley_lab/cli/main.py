@@ -188,7 +188,7 @@ def demo(name: str, **options: Any) -> None:
     The demos: deliberation (eight agents talk), arena (iterated games), people_and_agents (three seats for people:
     give --rehearse to try it alone), public_goods (a workbook).
     """
-    from parley_lab.cli.demos import find_demo
+    from parley_lab.formats.demos import find_demo
 
     run(find_demo(name), **options)
 

@@ -50,6 +50,7 @@ from parley_lab.gateway.routes import (
     staff,
     stream_tickets,
     tables,
+    templates,
     threads,
     watching,
 )
@@ -76,6 +77,7 @@ _ROUTES: Final = [
         listing,
         watching,
         sources,
+        templates,
         experiments,
         files,
         media,

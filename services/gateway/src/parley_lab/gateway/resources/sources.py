@@ -66,3 +66,16 @@ class FileCheck(Resource):
     real_models: list[str] = Field(default=[], examples=[["OPENAI_API_KEY is not set."]])
     """What is missing to run it with real models; empty: nothing."""
     estimate: EstimateResource | None = None
+
+
+class TemplateResource(Resource):
+    """An experiment that comes with the lab."""
+
+    id: str = Field(examples=["deliberation"])
+    title: str = Field(examples=["Deliberation"])
+    about: str = Field(examples=["Two groups of agents talk about a plan."])
+    media_type: str = Field(examples=["application/yaml"])
+
+
+class TemplateList(Resource):
+    templates: list[TemplateResource]

@@ -46,7 +46,7 @@ function Keys() {
   }, t("The key is made."));
   const revoke = (/** @type {any} */ one) => askFirst({ title: t("Revoke the key {name}?", { name: one.label || one.prefix }), text: t("Programs and sign-ins with this key are refused from then on. This cannot be undone."), act: t("Revoke"), run: async () => (await change("DELETE", `/keys/${one.id}`), await loaded.again()) });
   return html`<section><h2>${t("Keys")}</h2>${h(Loaded, { of: loaded, show: ({ keys }) => h(Rows, { caption: t("Keys"), columns: [t("name"), t("begins with"), t("may"), t("made"), t("ends"), t("act")],
-    rows: keys.map((/** @type {any} */ one) => [one.label, `${one.prefix}…`, one.scopes.join(", "), atTime(one.created_at), one.revoked_at ? t("revoked") : atTime(one.expires_at) || t("never"), one.revoked_at ? "" : h(Press, { onPress: () => revoke(one), children: t("Revoke") })]) }) })}
+    rows: keys.map((/** @type {any} */ one) => [one.label || t("no name"), `${one.prefix}…`, one.scopes.join(", "), atTime(one.created_at), one.revoked_at ? t("revoked") : atTime(one.expires_at) || t("never"), one.revoked_at ? "" : h(Press, { onPress: () => revoke(one), children: t("Revoke") })]) }) })}
     ${made ? html`<p class="notice" role="status">${t("This is the key. It is shown this once.")} <code>${made.key}</code> ${h(Copy, { text: made.key, children: t("Copy") })}</p>` : null}
     <div class="c-filters">${h(Field, { label: t("Name of a new key"), value: label, onInput: setLabel })}${h(Press, { icon: "plus", isDisabled: label.trim() === "", onPress: make, children: t("Make a key") })}</div></section>`;
 }

@@ -76,12 +76,15 @@ export async function all(path, name, most = 20_000) {
   return found;
 }
 
-/** Store a file of the lab on the experimenter's disk. @param {string} path @param {string} name */
-export async function download(path, name) {
+/** A file of the lab. @param {string} path @returns {Promise<Blob>} */
+export async function fileOf(path) {
   const answer = await fetch(`/v1${path}`, { headers: withToken(), cache: "no-store" });
   if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
-  saveAs(await answer.blob(), name);
+  return await answer.blob();
 }
+
+/** Store a file of the lab on the experimenter's disk. @param {string} path @param {string} name */
+export const download = async (path, name) => saveAs(await fileOf(path), name);
 
 /** @param {Blob} content @param {string} name */
 export function saveAs(content, name) {

@@ -1,11 +1,12 @@
 /** The board: who is where, who waits, who needs help. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
-import { ask, asked } from "./address.js";
+import { ask, asked, go } from "./address.js";
 import { ByArm } from "./arms.js";
 import { Matrix } from "./matrix.js";
 import { Needs } from "./needs.js";
 import { Panel } from "./panel.js";
 import { chosen, figures } from "./placing.js";
+import { IS_DEMO } from "./templates.js";
 import { Choice, Empty, Failure, Field, Figure, Loading, Switch } from "./ui.js";
 import { inDigits, lasting, t } from "./words.js";
 
@@ -22,6 +23,8 @@ export function Board({ experiment, board }) {
     return () => clearTimeout(timer);
   }, [find]);
   const { error } = board;
+  const isShown = asked(IS_DEMO) !== "" && experiment.status === "ended" && asked("member") === "" && asked("cohort") === "";
+  useEffect(() => void (isShown && go(`/console/e/${experiment.id}/results`, { isReplacing: true })), [isShown]);
   if (board.about === null) return error.value ? h(Failure, { error: error.value, onAgain: () => board.read() }) : h(Loading, {});
   const rows = asked("rows") || (board.groups.size > MANY_GROUPS ? "arms" : "groups");
   const wanted = { only: asked("only"), order: asked("sort"), find: asked("find") };

@@ -4,6 +4,8 @@ import { ask, asked, go } from "./address.js";
 import { get, query } from "./api.js";
 import { Lazy } from "./lazy.js";
 import { followAll } from "./live.js";
+import { Acts } from "./confirm.js";
+import { runDemo } from "./templates.js";
 import { Choice, Dialog, Empty, Field, Head, Loaded, Press, State, useLoaded } from "./ui.js";
 import { ago, inDigits, t, word } from "./words.js";
 
@@ -28,7 +30,7 @@ export function Home() {
     ${isEmpty ? null : h(Filters, {})}
     ${h(Loaded, { of: list, show: (data) => (isEmpty ? h(First, {}) : h(List, { experiments: data.experiments })) })}
     ${list.data?.next_after ? html`<p>${h(Press, { onPress: () => setShown(shown + A_PAGE), children: t("Show more") })}</p>` : null}
-    ${asked("new") ? h(Dialog, { title: t("New experiment"), isWide: true, onClose: () => ask({ new: "" }), children: h(Lazy, { load: () => import("./new.js"), props: {} }) }) : null}`;
+    ${asked("new") ? h(Dialog, { title: t("New experiment"), isWide: true, onClose: () => ask({ new: "" }), children: h(Lazy, { load: () => import("./new.js"), props: {} }) }) : null}${h(Acts, {})}`;
 }
 
 /** Read the list again soon after something has changed in any experiment. @param {() => Promise<void>} again */
@@ -69,7 +71,9 @@ const SORTS = [["", "the newest first"], ["oldest", "the oldest first"], ["name"
 /** A lab without experiments. */
 function First() {
   return html`${h(Empty, { children: html`<p>${t("There are no experiments yet.")}</p>
-    <p class="c-acts">${h(Press, { kind: "primary", icon: "plus", onPress: () => ask({ new: "1" }), children: t("New experiment") })}</p>` })}`;
+    <p class="c-acts">${h(Press, { kind: "primary", icon: "play", onPress: runDemo, children: t("Run the demo") })}</p>
+    <p class="c-small">${t("Eight agents talk about a plan. The mock speaks for them: it costs nothing and takes a few seconds.")}</p>
+    <p><a href="/console?new=1">${t("Or begin with a file or a template")}</a></p>` })}`;
 }
 
 /** @param {{ experiments: any[] }} props */

@@ -4,6 +4,7 @@ import { go } from "./address.js";
 import { inWords, send, sendFile } from "./api.js";
 import { homeOf } from "./home.js";
 import { Icon } from "./icons.js";
+import { store, Templates } from "./templates.js";
 import { asLine, Field, Press } from "./ui.js";
 import { t } from "./words.js";
 
@@ -63,6 +64,7 @@ export default function New() {
 
   if (warnings.length > 0) return html`<p>${t("The workbook is stored. It was forgiven:")}</p><ul>${warnings.map((one) => html`<li>${one}</li>`)}</ul><p>${h(Press, { kind: "primary", onPress: () => go("/console"), children: t("Show all") })}</p>`;
   return html`${h(Drop, { onFiles: take })}
+    ${error === null && text === "" ? h(Templates, { onChoose: (one) => attempt(() => store(one)) }) : null}
     ${error ? h(Wrong, { error, text: refused, onKeep: keep }) : null}
     ${h(Field, { label: t("Or paste the text of a file"), value: text, onInput: setText, isLong: true })}
     <div class="c-acts">${h(Press, { kind: "primary", isDisabled: text.trim() === "", onPress: paste, children: t("Store as a draft") })}</div>`;

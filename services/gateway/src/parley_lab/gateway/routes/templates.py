@@ -1,0 +1,53 @@
+"""Templates: the experiments that come with the lab, to begin with."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+
+from parley_lab.formats.demos import DEMOS, find_demo
+from parley_lab.formats.importing import XLSX
+from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.sources import TemplateList, TemplateResource
+from parley_lab.store import keys
+
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
+
+
+@router.get("/templates", summary="The experiments that come with the lab")
+async def templates(context: InContext, key: ApiKey) -> TemplateList:
+    await _sign_in(context, key)
+    return TemplateList(
+        templates=[
+            TemplateResource(id=name, title=demo.title, about=demo.about, media_type=demo.media_type)
+            for name, demo in DEMOS.items()
+        ]
+    )
+
+
+@router.get(
+    "/templates/{template_id}",
+    response_class=Response,
+    summary="The file of a template",
+    responses={
+        200: {"content": {"application/yaml": {"schema": {"type": "string"}}, XLSX: {"schema": {"type": "string"}}}}
+    },
+)
+async def template(
+    template_id: Annotated[str, Path(max_length=100, examples=["deliberation"])], context: InContext, key: ApiKey
+) -> Response:
+    """It can be sent to `POST /v1/experiments`; a workbook, as its `Content-Type` says, to `.../import`."""
+    await _sign_in(context, key)
+    path = find_demo(template_id)
+    return Response(
+        await asyncio.to_thread(path.read_bytes),
+        media_type=DEMOS[template_id].media_type,
+        headers={"Content-Disposition": f'attachment; filename="{path.name}"'},
+    )
+
+
+async def _sign_in(context: Context, key: str) -> None:
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="read")
