@@ -187,6 +187,9 @@ export type RolePage = { id: string; title: string; description: string; info: s
 export type SaidList = { messages: SaidResource[] };
 export type SaidResource = { id: string; seq: number; member_id: (string | null); member: (string | null); author_kind: ("person" | "agent" | "script" | "system" | "experimenter"); author: (string | null); text: string; line: (LineResource | null); topic: (string | null); reply_to: (string | null); audience: (string[] | null); trigger_key: (string | null); explanation: (string | null); draft_id: (string | null); reactions: [string, string][]; elapsed_ms: number; created_at: string };
 export type Scores = { you: (number); opponent: (number) };
+export type SeatChoice = { path: string; kind: ("participant" | "mediator"); player: ("person" | "agent" | "script"); persona: (string | null) };
+export type SeenResource = { stage_id: string; treatment_id: (string | null); seat: string; stages: StageChoice[]; treatments: string[]; seats: SeatChoice[]; me: Me; page: StagePage; prompt: (PromptResource | null); why_no_prompt: (string | null); texts: SeenText[]; made_up: string[] };
+export type SeenText = { where: string; text: string; in_page: boolean; in_prompt: boolean };
 export type SentCheck = { member_id: string; text: string; due_at: (string | null) };
 export type SentNotice = { member_id: string; notice_id: string; text: string };
 export type ShownAction = { letter: string; word: string; code: (("cooperate" | "defect") | null) };
@@ -222,6 +225,7 @@ export type SourceResource = { text: string; media_type: string; version: number
 export type SpokenWords = { code: string; params: { [name: string]: (string | number | SpokenWords) }; text: string };
 export type StaffMessageRequest = { text: string; client_message_id: string };
 export type StageChanged = { cohort_id: string; stream_seq: number; at: string; type: ("stage.unlocked" | "stage.updated"); data: OfStage };
+export type StageChoice = { id: string; title: string; kind: string };
 export type StageContext = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "stage_context"; stage?: string; text?: boolean; info?: boolean; display?: boolean; answers?: boolean; heading?: boolean; only_turns?: boolean };
 export type StageMark = { id: string; title: string; kind: string; state: ("done" | "current" | "waiting" | "locked"); look_back: ("all" | "texts" | "none") };
 export type StagePage = { stage_id: string; kind: string; state: ("done" | "current" | "waiting"); lock: (Lock | null); view: ((AssetAllocationPage | ContestPage | ComprehensionPage | GroupChatPage | InterviewPage | InfoPage | GamePage | PayoutPage | PrivateChatPage | ProfilePage | RankingPage | RevealPage | RolePage | StockInfoPage | SurveyPage | SurveyPerParticipantPage | TermsPage) | null); texts?: (StageTexts | null); links?: boolean; record?: ("process" | null); paste?: ("allowed" | "refused"); answer: unknown; answers_of_others?: OthersAnswer[]; stay?: (StayResource | null); blocked_by: string[]; reasons?: ReasonResource[]; thread: (ThreadState | null); asks?: AskResource[]; forms?: QuestionForm[] };
@@ -257,6 +261,8 @@ export type Topic = { id: string; name: string; description?: string; items?: To
 export type TopicItem = { id: string; name: string };
 export type TransferAnswer = { accept: boolean };
 export type TransferRequest = { cohort_id: string; seconds?: number };
+export type TrialResource = { experiment_id: string; join_url: string };
+export type TryRequest = { treatment?: (string | null) };
 export type Turns = { questions: string[][]; seconds: (number | null); pause_seconds: number };
 export type Typing = { stage_id: string; thread_id: string; member_id: string; is_typing: boolean };
 export type TypingRequest = { is_typing: boolean };
@@ -289,6 +295,7 @@ export interface Operations {
   "POST /v1/experiments/check": { body: { [name: string]: unknown }; answer: FileCheck };
   "POST /v1/experiments/import": { query?: { people?: string[]; sessions?: number; draws?: ("reference" | "parley"); is_test?: boolean }; answer: ImportedExperiments };
   "POST /v1/experiments/import/validate": { query?: { people?: string[]; sessions?: number; draws?: ("reference" | "parley") }; answer: ImportCheck };
+  "POST /v1/experiments/see": { query?: { stage?: string; seat?: string; treatment?: string }; body: { [name: string]: unknown }; answer: SeenResource };
   "POST /v1/experiments/validate": { body: { [name: string]: unknown }; answer: ExperimentCheck };
   "GET /v1/experiments/{experiment_id}": { path: { experiment_id: string }; answer: ExperimentResource };
   "PATCH /v1/experiments/{experiment_id}": { path: { experiment_id: string }; body: ExperimentChange; answer: ExperimentResource };
@@ -314,12 +321,14 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}/prompt": { path: { experiment_id: string }; query: { persona: string; stage: string; treatment?: string }; answer: PromptResource };
   "POST /v1/experiments/{experiment_id}/resume": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/retry-failed": { path: { experiment_id: string }; answer: RetryOfFailed };
+  "GET /v1/experiments/{experiment_id}/see": { path: { experiment_id: string }; query?: { stage?: string; seat?: string; treatment?: string }; answer: SeenResource };
   "GET /v1/experiments/{experiment_id}/source": { path: { experiment_id: string }; answer: SourceResource };
   "POST /v1/experiments/{experiment_id}/start": { path: { experiment_id: string }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; of?: ("all" | "board"); ticket?: string }; answer: void };
   "GET /v1/experiments/{experiment_id}/tables": { path: { experiment_id: string }; answer: TableList };
   "GET /v1/experiments/{experiment_id}/tables/{name}": { path: { experiment_id: string; name: string }; query?: { where?: string[]; after?: number; limit?: number; format?: ("json" | "csv") }; answer: TablePageResource };
   "GET /v1/experiments/{experiment_id}/threads": { path: { experiment_id: string }; query?: { stage?: string; cohort?: string; state?: ("open" | "ended"); q?: string; after?: string; limit?: number }; answer: ThreadItemList };
+  "POST /v1/experiments/{experiment_id}/try": { path: { experiment_id: string }; body?: (TryRequest | null); answer: TrialResource };
   "POST /v1/files": { answer: UploadedFile };
   "GET /v1/files/{name}": { path: { name: string }; answer: void };
   "GET /v1/join/{code}": { path: { code: string }; answer: JoinPageResource };

@@ -358,3 +358,24 @@ async def test_a_gateway_without_a_prompt_builder_says_so(database: Database) ->
         )
 
     assert (answer.status_code, answer.json()["can_retry"]) == (503, True)
+
+
+async def test_a_stage_is_seen_of_a_stored_file_and_of_one_that_is_only_written(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    _, _, client = looking
+    asked = {"stage": "before", "seat": "c1/m1", "treatment": "warm"}
+    stored = await client.get(f"/v1/experiments/{await created(client)}/see", params=asked)
+    written = await client.post(
+        "/v1/experiments/see", params=asked, content=FILE, headers={"Content-Type": "application/yaml"}
+    )
+    nowhere = await client.post(
+        "/v1/experiments/see?seat=c9/m1", content=FILE, headers={"Content-Type": "application/yaml"}
+    )
+
+    assert stored.status_code == written.status_code == 200, (stored.text, written.text)
+    for found in (stored.json(), written.json()):
+        assert "You are warm." in found["prompt"]["messages"][0]["content"]
+        assert (found["page"]["kind"], found["me"]["stage_id"], found["made_up"]) == ("survey", "before", ["welcome"])
+        assert found["page"]["forms"][0]["form"]
+    assert (nowhere.status_code, "c9/m1" in nowhere.json()["detail"]) == (404, True)

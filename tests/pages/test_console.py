@@ -284,7 +284,7 @@ async def test_every_page_can_be_read_in_every_window(
     context.on("console", lambda told: errors.append(told.text) if told.type == "error" else None)
     page = await signed_in(context, lab)
     own = f"/console/e/{experiment['id']}"
-    pages = ["", "/threads", "/calls", "/file", "/results", "/data"]
+    pages = ["", "/threads", "/calls", "/file", "/see?stage=talk", "/results", "/data"]
 
     for path in ["/console", "/console?new=1", "/console/personas", "/console/account", *(own + one for one in pages)]:
         await page.goto(path)
@@ -332,3 +332,24 @@ async def test_a_board_is_read_again_also_while_news_come_without_a_pause(desk: 
     reads = await page.evaluate(NEWS_WITHOUT_END, f"{assets().root}/console/board_state.js")
 
     assert 0 < reads < 10
+
+
+async def test_a_stage_is_seen_as_person_and_as_agent_and_tried_alone(desk: BrowserContext, lab: RunningLab) -> None:
+    created = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "To see"})
+    page = await signed_in(desk, lab, f"/console/e/{created['id']}/see")
+    alone = page.get_by_role("heading", name="Only a person reads").locator("..")
+    await expect(alone).to_contain_text("Welcome <img")
+    await expect(page.get_by_text("Nothing is asked of a model here.")).to_be_visible()
+
+    await page.get_by_label("Stage").select_option("talk")
+    await expect(page.get_by_text("The mock has answered the earlier stages: welcome.")).to_be_visible()
+    await expect(page.locator(".c-inside").get_by_role("heading", name="The talk")).to_be_visible()
+    await page.get_by_label("Seat").select_option("c1/m2")
+    await expect(page.locator(".c-prompt")).to_contain_text("You take the bus.")
+    assert await faults(page) == []
+    assert await page.evaluate("window.harm") is None
+
+    await page.get_by_role("button", name="Try it alone").click()
+    async with desk.expect_page() as opened:
+        await page.get_by_role("link", name="Take your seat").click()
+    await expect((await opened.value).get_by_role("heading", level=1)).to_be_visible()

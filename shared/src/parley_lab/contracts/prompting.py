@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from parley_lab.base.errors import Conflict, NotFound, Unavailable
 from parley_lab.base.logs import correlation
-from parley_lab.contracts.prompts import Preview, PreviewQuestion, Prompt, PromptQuestion
+from parley_lab.contracts.prompts import Preview, PreviewQuestion, Prompt, PromptQuestion, SeatQuestion, Seen
 
 _AWAY = (502, 503, 504)
 
@@ -35,6 +35,14 @@ class Prompts(Protocol):
             Unavailable: prompt-builder, or its database, is away.
         """
 
+    async def see(self, question: SeatQuestion) -> Seen:
+        """A stage as one seat of a document is shown it.
+
+        Raises:
+            NotFound: the document has no such stage, arm or seat.
+            Unavailable: prompt-builder is away.
+        """
+
 
 class PromptClient:
     """A prompt-builder in another process, at the address of `client`."""
@@ -48,6 +56,9 @@ class PromptClient:
 
     async def preview(self, question: PreviewQuestion) -> Preview:
         return Preview.model_validate_json(await self._ask("/v1/previews", question))
+
+    async def see(self, question: SeatQuestion) -> Seen:
+        return Seen.model_validate_json(await self._ask("/v1/seen", question))
 
     async def _ask(self, address: str, question: BaseModel) -> bytes:
         headers = {"content-type": "application/json", "x-correlation-id": correlation.get()}

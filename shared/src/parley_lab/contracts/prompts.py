@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from hashlib import sha256
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import orjson
@@ -88,6 +88,96 @@ class Preview(BaseModel):
     prompt: Prompt
     draft_id: UUID | None = None
     was_sent: bool = False
+
+
+class SeatQuestion(BaseModel):
+    """What a seat of an experiment is shown on a stage, before it was started or even stored.
+
+    None: the first stage, the first arm, the first seat of the arm.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    document: dict[str, Any]
+    experiment_id: UUID
+    stage_id: str | None = None
+    treatment_id: str | None = None
+    seat: str | None = None
+    """The path of a member, such as `c1/m2`."""
+
+
+class SeatChoice(BaseModel):
+    """A seat that can be looked at; of seats that differ in their number of cohort alone there is the first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    kind: Literal["participant", "mediator"]
+    player: Literal["person", "agent", "script"]
+    persona: str | None
+
+
+class StageChoice(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    title: str
+    kind: str
+
+
+class SeenMember(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: UUID
+    profile: dict[str, str]
+
+
+class SeenForm(BaseModel):
+    """What is asked there first: the page, or an ask of a game or an interview with its key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    purpose: str
+    form: dict[str, Any]
+
+
+class SeenText(BaseModel):
+    """A text of the researcher, and who reads it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    where: str
+    text: str
+    in_page: bool
+    in_prompt: bool
+
+
+class Seen(BaseModel):
+    """A stage as one seat is shown it: the page of a person, and the prompt of an agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stage_id: str
+    kind: str
+    treatment_id: str | None
+    seat: str
+    stages: tuple[StageChoice, ...]
+    treatments: tuple[str, ...]
+    seats: tuple[SeatChoice, ...]
+    me: SeenMember
+    others: tuple[SeenMember, ...]
+    """Whom one meets there."""
+    links: bool
+    view: dict[str, Any]
+    """What the page shows, as the kind makes it."""
+    forms: tuple[SeenForm, ...]
+    has_thread: bool
+    prompt: Prompt | None
+    why_no_prompt: str | None
+    texts: tuple[SeenText, ...]
+    made_up: tuple[str, ...]
+    """The earlier stages in which the mock has answered for all."""
 
 
 def fingerprint(messages: Iterable[ChatMessage]) -> str:

@@ -45,6 +45,7 @@ from parley_lab.gateway.routes import (
     personas,
     prompts,
     reactions,
+    seeing,
     sign_ins,
     sources,
     staff,
@@ -93,6 +94,7 @@ _ROUTES: Final = [
         personas,
         persona_chats,
         prompts,
+        seeing,
         documentation,
     )
     for route in module.router.routes

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from parley_lab.base.errors import Conflict, InvalidInput, ParleyError, Unavailable
 from parley_lab.base.logs import correlation, go_on_with
 from parley_lab.base.metrics import METRICS_TYPE, REQUEST_SECONDS, in_words_of_prometheus
-from parley_lab.contracts.prompts import PreviewQuestion, PromptQuestion
+from parley_lab.contracts.prompts import PreviewQuestion, PromptQuestion, SeatQuestion
 from parley_lab.drafts.context import check_reachable
 from parley_lab.prompt_builder.builder import PromptBuilder
 from parley_lab.store.session import Database
@@ -48,6 +48,14 @@ def create_app(database: Database, *, may_be_ready: Callable[[], bool] = lambda:
             return _problem(error)
         return Response(found.model_dump_json(), media_type="application/json")
 
+    async def post_seen(request: Request) -> Response:
+        go_on_with(request.headers.get(CORRELATION_HEADER, ""))
+        try:
+            found = await prompts.see(_seat_question(await request.body()))
+        except ParleyError as error:
+            return _problem(error)
+        return Response(found.model_dump_json(), media_type="application/json")
+
     async def get_healthz(_: Request) -> Response:
         return Response(b'{"status":"ok"}', media_type="application/json")
 
@@ -66,6 +74,7 @@ def create_app(database: Database, *, may_be_ready: Callable[[], bool] = lambda:
     # Plain routes: parameters and response models would cost more than the prompt itself.
     app.add_route("/v1/prompts", post_prompt, methods=["POST"])
     app.add_route("/v1/previews", post_preview, methods=["POST"])
+    app.add_route("/v1/seen", post_seen, methods=["POST"])
     app.add_route("/healthz", get_healthz, methods=["GET"])
     app.add_route("/metrics", get_metrics, methods=["GET"])
     app.add_route("/readyz", get_readyz, methods=["GET"])
@@ -82,6 +91,13 @@ def _question(body: bytes) -> PromptQuestion:
         return PromptQuestion.model_validate_json(body)
     except ValidationError as error:
         raise InvalidInput('The question must be {"draft_id": "<id of a draft>"}.') from error
+
+
+def _seat_question(body: bytes) -> SeatQuestion:
+    try:
+        return SeatQuestion.model_validate_json(body)
+    except ValidationError as error:
+        raise InvalidInput("The question must have the document of an experiment, and its id.") from error
 
 
 _PREVIEWS: Final[TypeAdapter[PreviewQuestion]] = TypeAdapter(PreviewQuestion)

@@ -1,14 +1,15 @@
 """The prompts of one process, made without HTTP: the embedded lab calls this, and the service serves it."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
 from parley_lab.base.errors import NotFound
 from parley_lab.base.urgency import is_urgent
-from parley_lab.contracts.prompts import Preview, PreviewQuestion, Prompt
+from parley_lab.contracts.prompts import Preview, PreviewQuestion, Prompt, SeatQuestion, Seen
 from parley_lab.drafts.context import PromptContext, prompt_contexts
-from parley_lab.prompt_builder import previews
+from parley_lab.prompt_builder import previews, seeing
 from parley_lab.prompt_builder.rendering import render
 from parley_lab.store.batcher import Batcher
 from parley_lab.store.session import Database
@@ -41,6 +42,10 @@ class PromptBuilder:
     async def preview(self, question: PreviewQuestion) -> Preview:
         """A prompt for people to read; raises what `previews.preview` does."""
         return await previews.preview(self._database, question)
+
+    async def see(self, question: SeatQuestion) -> Seen:
+        """A stage as one seat is shown it, made beside the event loop; raises what `seeing.seen` does."""
+        return await asyncio.to_thread(seeing.seen, question)
 
     async def _read(self, draft_ids: Sequence[UUID]) -> list[PromptContext | Exception]:
         async with self._database.read() as session:

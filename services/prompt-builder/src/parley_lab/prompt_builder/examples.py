@@ -1,8 +1,8 @@
 """What an agent would know in an experiment before its start: all members are there, nothing was said. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from parley_lab.base import seeds
@@ -32,6 +32,11 @@ from parley_lab.views.builder import Facts, People, by_tag, lab_view, member_of,
 from parley_lab.views.playing import alone, drawn
 
 Seat = SeatAssignment | MediatorAssignment
+Before = Callable[[Facts, StageConfig, UUID], Facts]
+"""The facts once a stage is over, for this reader."""
+
+
+ACTS_BY_SCRIPT: Final = "{persona!r} acts by its script: no model is shown anything."
 
 
 def example_context(
@@ -52,18 +57,40 @@ def example_context(
         NotFound: the persona sits in no such cohort, or that cohort does not come to this stage.
     """
     cohort = _cohort(experiment, seed, persona_id, treatment_id)
-    author_seat = _seat_of(cohort, persona_id, treatment_id)
-    resolved = resolve(experiment, _arm_of(cohort, author_seat, treatment_id))
-    if resolved.personas[persona_id].player == "script":
-        raise NotFound(f"{persona_id!r} acts by its script: no model is shown anything.")
-    path = author_seat.path
-    values = _values(experiment, resolved, seed, cohort, path)
-    persona = resolved.persona_for(persona_id, values)
+    seat = _seat_of(cohort, persona_id, treatment_id)
+    if resolve(experiment, _arm_of(cohort, seat, treatment_id)).personas[persona_id].player == "script":
+        raise NotFound(ACTS_BY_SCRIPT.format(persona=persona_id))
+    return seat_context(
+        experiment, experiment_id, cohort, seat, seed=seed, stage_id=stage_id, treatment_id=treatment_id
+    )
+
+
+def seat_context(
+    experiment: Experiment,
+    experiment_id: UUID,
+    cohort: CohortAssignment,
+    seat: Seat,
+    *,
+    seed: int,
+    stage_id: str,
+    treatment_id: str | None = None,
+    before: Before | None = None,
+) -> PromptContext:
+    """The context of this seat on a stage that has just opened; an agent on an open seat has an empty persona.
+
+    `before` makes what each earlier stage comes to; None: nothing was said or answered there.
+
+    Raises:
+        NotFound: the seat does not come to this stage.
+    """
+    resolved = resolve(experiment, _arm_of(cohort, seat, treatment_id))
+    values = _values(experiment, resolved, seed, cohort, seat.path)
+    persona = Persona(id="agent") if seat.persona_id is None else resolved.persona_for(seat.persona_id, values)
     stages = _until(resolved, stage_id)
     people = _people(experiment_id, cohort, resolved, stages[-1], experiment.language)
-    author = next((one for one in people.rows if one.path == path), None)
+    author = next((one for one in people.rows if one.path == seat.path), None)
     if author is None:
-        raise NotFound(f"{persona_id!r} does not sit in the stage {stage_id!r}.")
+        raise NotFound(f"{seat.persona_id!r} does not sit in the stage {stage_id!r}.")
     facts = Facts(
         people=_all_on(people, stages[-1]),
         draws={stage.id: _drawn(experiment, seed, cohort, stage, people, resolved) for stage in stages},
@@ -74,8 +101,10 @@ def example_context(
         partner=first_partner(stages[-1], people.rows),
     )
     for stage in stages:
-        just_opened = replace(facts, people=_all_on(people, stage))
-        facts = facts.with_state(stage.id, stated(stage, lab_view(just_opened, stage)).state)
+        facts = replace(facts, people=_all_on(facts.people, stage))
+        facts = facts.with_state(stage.id, stated(stage, lab_view(facts, stage)).state)
+        if before is not None and stage is not stages[-1]:
+            facts = before(facts, stage, author.id)
     facts = replace(facts, people=by_tag(seed, facts.people.rows))
     resolved = resolved.for_reader(values, reader_roles(resolved, _with_roles(facts, stages, author.id), author.id))
     stages, facts = _until(resolved, stage_id), replace(facts, stages=resolved.by_id)

@@ -162,6 +162,18 @@ class ExperimentChange(Request):
     """Whether it is put away; that changes nothing else."""
 
 
+class TryRequest(Request):
+    treatment: str | None = Field(default=None, max_length=100, examples=["control"])
+    """The arm; left out: as the file says."""
+
+
+class TrialResource(Resource):
+    experiment_id: UUID
+    """The test copy, which runs by the mock."""
+    join_url: str = Field(examples=["/join/aBcD"])
+    """Where the person takes their seat, below the address of the lab."""
+
+
 class ForkRequest(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Free night buses, second wave"}]})
 

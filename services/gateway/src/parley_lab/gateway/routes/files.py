@@ -5,11 +5,11 @@ from uuid import UUID
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from parley_lab.experiments import redrafting
+from parley_lab.experiments import experiments, redrafting, trying
 from parley_lab.gateway.context import ApiKey, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
-from parley_lab.gateway.resources.experiments import ExperimentResource, ForkRequest
+from parley_lab.gateway.resources.experiments import ExperimentResource, ForkRequest, TrialResource, TryRequest
 from parley_lab.gateway.routes.experiments import owned, resource_of
 from parley_lab.store.session import Session
 
@@ -44,3 +44,19 @@ async def fork(
         return await resource_of(session, copy)
 
     return await once.transact(ExperimentResource, work, sign_in=by_key(context, key))
+
+
+@router.post("/experiments/{experiment_id}/try", status_code=201, summary="Try a study alone, against the mock")
+async def try_alone(
+    experiment_id: UUID, context: InContext, key: ApiKey, once: InOnce, body: TryRequest | None = None
+) -> TrialResource:
+    """A test copy begins with one group: one seat is open, and agents that the mock speaks for take the other ones."""
+    wanted = body or TryRequest()
+
+    async def work(session: Session) -> TrialResource:
+        row = await owned(session, context, key, experiment_id, "write")
+        copy_id = await trying.try_alone(session, row, context.clock.now(), treatment=wanted.treatment)
+        copy = await experiments.find(session, copy_id)
+        return TrialResource(experiment_id=copy_id, join_url=f"/join/{copy.join_code}")
+
+    return await once.transact(TrialResource, work, sign_in=by_key(context, key))

@@ -17,6 +17,7 @@ const PAGES = {
   threads: () => import("./threads.js"),
   calls: () => import("./calls.js"),
   file: () => import("./file.js"),
+  see: () => import("./see.js"),
   results: () => import("./results.js"),
   data: () => import("./data.js"),
 };
@@ -44,8 +45,8 @@ function Shown(props) {
 /** @param {{ id: string, here: string, isDraft: boolean }} props */
 function Tabs({ id, here, isDraft }) {
   /** @type {[string, string][]} */
-  const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["file", t("File")], ["results", t("Results")], ["data", t("Data")]];
-  const shown = all.filter(([page]) => (page === "" || page in PAGES) && (!isDraft || page === "file"));
+  const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["file", t("File")], ["see", t("See as")], ["results", t("Results")], ["data", t("Data")]];
+  const shown = all.filter(([page]) => (page === "" || page in PAGES) && (!isDraft || page === "file" || page === "see"));
   return html`<nav class="c-tabs" aria-label=${t("Pages of the experiment")}>
     ${shown.map(([page, name]) => html`<a href=${`/console/e/${id}${page && `/${page}`}`} aria-current=${page === here ? "page" : undefined}>${name}</a>`)}</nav>`;
 }

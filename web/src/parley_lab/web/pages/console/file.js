@@ -1,9 +1,10 @@
 /** The file of an experiment: its text with problems at their lines, what it comes to, and saving. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "../lab/api.js";
-import { inWords, saveAs, send, sendFile } from "./api.js";
+import { inWords, query, saveAs, send, sendFile } from "./api.js";
 import { Editor } from "./editor.js";
-import { Failure, Figure, Loaded, Press, useLoaded } from "./ui.js";
+import { SeeText } from "./see.js";
+import { Dialog, Failure, Figure, Loaded, Press, useLoaded } from "./ui.js";
 import { atTime, inDigits, t } from "./words.js";
 
 /** A check begins so long after the last key. */
@@ -27,6 +28,7 @@ function Text({ id, experiment, source, etag, again, reload }) {
   const isDraft = experiment.status === "draft";
   const checked = useCheck(text, source.problems ?? []);
   const isChanged = text !== saved;
+  const [isSeeing, setSeeing] = useState(false);
   useBeforeLeaving(isChanged);
 
   /** @param {string | null} over the version that is saved over */
@@ -52,10 +54,12 @@ function Text({ id, experiment, source, etag, again, reload }) {
       <div class="c-file-bar"><strong class=${checked.problems.length ? "c-wrong-text" : ""} role="status">${checked.problems.length ? t("{count} problem|{count} problems", { count: checked.problems.length }) : t("No problems")}</strong>
         <span class="c-small">${!isDraft ? t("It was started: what people are asked cannot change.") : isChanged ? t("not saved") : t("saved")}</span>
         ${isDraft ? h(Press, { kind: "primary", isDisabled: !isChanged, onPress: () => save(tag), children: t("Save") }) : null}
+        ${h(Press, { icon: "eye", isDisabled: checked.problems.length > 0, onPress: () => setSeeing(true), children: t("See as") })}
         ${h(Press, { icon: "download", onPress: () => saveAs(new Blob([text]), nameOf(experiment.name, source.media_type)), children: t("Download") })}</div>
       ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: reload, text }) : error ? h(Failure, { error }) : null}
       ${h(Editor, { text, onInput: setText, problems: checked.problems, isReadOnly: !isDraft })}</div>
-    <div>${h(Outcome, { found: checked.found })}</div></div>`;
+    <div>${h(Outcome, { found: checked.found })}</div>
+    ${isSeeing ? h(Dialog, { title: t("See as"), isWide: true, onClose: () => setSeeing(false), children: h(SeeText, { read: async (place) => (await sendFile("POST", `/experiments/see${query(place)}`, text)).content }) }) : null}</div>`;
 }
 
 /** @param {string} name @param {string} type */
