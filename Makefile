@@ -30,7 +30,7 @@ NO_COMMIT_BEFORE = $(eval NO_COMMIT_BEFORE := $$(shell $(BIN)/python -m tests.op
 WITHOUT_HISTORY = $(if $(NO_COMMIT_BEFORE), and not history)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test pages check unit machine faults mutants fuzz bench migrate lock crewai crewai-tests
+.PHONY: help setup run test pages check vendor unit machine faults mutants fuzz bench migrate lock crewai crewai-tests
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -80,6 +80,9 @@ check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types
 ifneq (,$(shell command -v npm))
 	@$(MAKE) --no-print-directory web/node_modules/.installed
 	cd web && npm run --silent check
+	@$(MAKE) --no-print-directory web/vendor/node_modules/.installed
+	@folder=$$(mktemp -d) && cd web/vendor && node build.mjs $$folder && for file in $$folder/*; do \
+		cmp $$file ../src/parley_lab/web/pages/console/vendor/$$(basename $$file) || exit 1; done && rm -r $$folder
 else
 	@echo "LEFT OUT: the types of the pages and of the client for TypeScript, because there is no npm. Node.js 20 or newer has it."
 endif
@@ -88,6 +91,14 @@ endif
 web/node_modules/.installed: web/package-lock.json
 	@cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
+
+# What the libraries that pages load are bundled of, and with.
+web/vendor/node_modules/.installed: web/vendor/package-lock.json
+	@cd web/vendor && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+vendor: web/vendor/node_modules/.installed ## Bundle the libraries of the pages anew; the output is committed
+	cd web/vendor && node build.mjs
 
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
 	$(PYTEST) -m "not services and not crewai and not docker and not network and not real_model" $(ARGS)

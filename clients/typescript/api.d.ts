@@ -35,6 +35,9 @@ export type CallLimitRequest = { calls: number };
 export type CallLimitResource = { calls: number; made: number };
 export type CallList = { calls: CallItem[]; next_after: (string | null) };
 export type Character = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "character" };
+export type ChartHead = { id: string; title: string; table: string; rows: number; is_made_up: boolean };
+export type ChartList = { charts: ChartHead[] };
+export type ChartResource = { id: string; title: string; table: string; columns: string[]; rows: (string | number | null)[][]; spec: { [name: string]: unknown }; is_made_up: boolean; cautions: string[] };
 export type ChatSettings = { words_per_minute?: (number | null); min_messages_before_responding?: number; can_self_trigger?: boolean; max_responses?: (number | null); initial_message?: string };
 export type CheckRequest = { text?: string };
 export type CheckResource = { text: string; code?: ("still_there" | null); due_at: (string | null) };
@@ -304,6 +307,8 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}/alerts": { path: { experiment_id: string }; query?: { after?: string; limit?: number; is_open?: boolean }; answer: AlertList };
   "GET /v1/experiments/{experiment_id}/board": { path: { experiment_id: string }; answer: BoardResource };
   "GET /v1/experiments/{experiment_id}/calls": { path: { experiment_id: string }; query?: { cohort?: string; member?: string; stage?: string; status?: string; order?: ("newest" | "oldest"); after?: string; limit?: number }; answer: CallList };
+  "GET /v1/experiments/{experiment_id}/charts": { path: { experiment_id: string }; answer: ChartList };
+  "GET /v1/experiments/{experiment_id}/charts/{chart_id}": { path: { experiment_id: string; chart_id: string }; answer: ChartResource };
   "GET /v1/experiments/{experiment_id}/cohorts": { path: { experiment_id: string }; query?: { after?: string; limit?: number }; answer: CohortList };
   "POST /v1/experiments/{experiment_id}/end": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/export": { path: { experiment_id: string }; query?: { format?: ("json" | "csv") }; answer: void };

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
@@ -21,6 +22,7 @@ from tests.pages.conftest import RunningLab
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
+ARENA: Final = Path(__file__).parents[2] / "demos" / "arena.yaml"
 QR_OF_62_BYTES: Final = "3ed5f315803840a81ef8c8d30249abcfc292df138c2fa57c192376617e79f332"
 KEPT: Final = "parley.sign-in"
 HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
@@ -194,6 +196,10 @@ async def test_the_first_hour_from_the_code_in_the_terminal_to_the_data(desk: Br
 
     await expect(page).to_have_url(re.compile("/results$"), timeout=60_000)
     await expect(page.get_by_text("Mock data")).to_be_visible()
+    await expect(page.get_by_role("img", name="How participants ended").locator("svg")).to_be_visible()
+    await page.get_by_role("group", name="Show How participants ended as").get_by_role("button", name="table").click()
+    await expect(page.get_by_role("table", name="How participants ended").get_by_role("row")).to_have_count(9)
+    assert await faults(page) == []
     await page.get_by_role("link", name="Board").click()
     await expect(board.locator(".c-dot.c-through")).to_have_count(8)
     assert await faults(page) == []
@@ -269,6 +275,24 @@ async def test_a_table_is_shown_a_page_at_a_time_in_german(browser: Browser, lab
     await expect(page.get_by_text("1 bis 4 von 4 Zeilen")).to_be_visible()
     assert await faults(page) == []
     await context.close()
+
+
+@pytest.mark.grid
+@pytest.mark.waits(60, reason="an arena of 84 games is played")
+async def test_every_chart_of_an_arena_is_drawn(desk: BrowserContext, lab: RunningLab) -> None:
+    made = lab.ask("POST", "/v1/experiments", yaml.safe_load(ARENA.read_text()))
+    lab.ask("POST", f"/v1/experiments/{made['id']}/start")
+    page = await signed_in(desk, lab, f"/console/e/{made['id']}")
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=50_000)
+
+    await page.goto(f"/console/e/{made['id']}/results")
+    cards = page.locator(".c-charts > .c-card")
+    await expect(cards).not_to_have_count(0)
+    for card in await cards.all():
+        await card.scroll_into_view_if_needed()
+        await expect(card.locator(".c-drawn svg")).to_be_visible()
+
+    assert await faults(page) == []
 
 
 @pytest.mark.grid

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 import zipfile
+from collections import Counter
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -117,3 +118,28 @@ async def test_the_files_of_pages_are_deleted_after_a_while(api: Api, monkeypatc
 
     async with asyncio.timeout(10):
         await is_deleted.wait()
+
+
+async def test_the_rows_of_each_chart_are_those_of_its_file(api: Api) -> None:
+    experiment_id = await ended(api)
+    files = await exported(api, experiment_id)
+
+    heads = (await get(api, f"{experiment_id}/charts"))["charts"]
+    found = [await get(api, f"{experiment_id}/charts/{one['id']}") for one in heads]
+    missing = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/charts/nothing")
+
+    assert heads[0]["id"] == "flow"
+    for head, chart in zip(heads, found, strict=True):
+        header, *lines = files[chart["table"]]
+        places = [header.index(column) for column in chart["columns"]]
+        written = Counter(tuple(line[place] for place in places) for line in lines)
+        drawn = Counter(tuple(as_written(cell) for cell in row) for row in chart["rows"])
+        assert drawn <= written
+        assert len(chart["rows"]) == head["rows"] > 0
+        assert chart["spec"]["data"] == {"name": "rows"}
+    assert len(found[0]["rows"]) == len(files["participants"]) - 1
+    assert missing.status_code == 404
+
+
+def as_written(cell: str | float | None) -> str:
+    return "" if cell is None else f"{cell:g}" if isinstance(cell, float | int) else cell

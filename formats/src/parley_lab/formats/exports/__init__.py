@@ -1,5 +1,8 @@
 """The data files of an experiment, written from one snapshot with bounded memory; for the API and the command line."""
 
+from parley_lab.formats.exports.charts import Chart as Chart
+from parley_lab.formats.exports.charts import chart as chart
+from parley_lab.formats.exports.charts import charts as charts
 from parley_lab.formats.exports.comparing import CLOCK_COLUMNS as CLOCK_COLUMNS
 from parley_lab.formats.exports.comparing import ID_COLUMNS as ID_COLUMNS
 from parley_lab.formats.exports.comparing import natural as natural

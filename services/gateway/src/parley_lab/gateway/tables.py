@@ -15,7 +15,7 @@ from uuid import UUID
 
 from parley_lab.base.errors import NotFound
 from parley_lab.experiments import listing
-from parley_lab.formats.exports import export
+from parley_lab.formats.exports import Chart, chart, charts, export
 from parley_lab.store.session import Database
 
 ResultT = TypeVar("ResultT")
@@ -78,6 +78,14 @@ class Tables:
             NotFound: there is no such table, or no such column in it.
         """
         return await self._read(experiment_id, now, lambda folder: _page(folder, name, where, after, most))
+
+    async def charts(self, experiment_id: UUID, now: datetime) -> Sequence[Chart]:
+        """The charts of these tables, with their rows."""
+        return await self._read(experiment_id, now, charts)
+
+    async def chart(self, experiment_id: UUID, chart_id: str, now: datetime) -> Chart:
+        """Raises: NotFound: there is no such chart."""
+        return await self._read(experiment_id, now, lambda folder: chart(folder, chart_id))
 
     async def _read(self, experiment_id: UUID, now: datetime, read: Callable[[Path], ResultT]) -> ResultT:
         # One at a time: no folder is deleted under its reader, and no two requests write the same files.

@@ -12,7 +12,14 @@ from fastapi.responses import Response
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.gateway.context import ApiKey, InContext
 from parley_lab.gateway.parameters import Route
-from parley_lab.gateway.resources.tables import TableHeadResource, TableList, TablePageResource
+from parley_lab.gateway.resources.tables import (
+    ChartHead,
+    ChartList,
+    ChartResource,
+    TableHeadResource,
+    TableList,
+    TablePageResource,
+)
 from parley_lab.gateway.routes.experiments import owned
 
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
@@ -70,6 +77,30 @@ async def read_table(
         next_after=end if end < found.found else None,
     )
     return Response(page.model_dump_json(), media_type="application/json")
+
+
+@router.get("/experiments/{experiment_id}/charts", summary="The charts of the data")
+async def list_charts(experiment_id: UUID, context: InContext, key: ApiKey) -> ChartList:
+    """Made of the same files as the tables."""
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "read")
+    found = await context.tables.charts(experiment_id, context.clock.now())
+    heads = [
+        ChartHead(id=one.id, title=one.title, table=one.table, rows=len(one.rows), is_made_up=one.is_made_up)
+        for one in found
+    ]
+    return ChartList(charts=heads)
+
+
+@router.get("/experiments/{experiment_id}/charts/{chart_id}", summary="A chart with its rows")
+async def read_chart(
+    experiment_id: UUID, chart_id: Annotated[str, Path(max_length=400)], context: InContext, key: ApiKey
+) -> ChartResource:
+    """A Vega-Lite specification, and the rows of the data file that it draws."""
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "read")
+    found = await context.tables.chart(experiment_id, chart_id, context.clock.now())
+    return ChartResource.model_validate(found, from_attributes=True)
 
 
 def _values(where: Sequence[str]) -> dict[str, str]:

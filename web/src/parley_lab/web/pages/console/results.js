@@ -1,58 +1,35 @@
-/** Results: what the data of an experiment come to, as figures to look at and as tables. */
-import { h, html, useState } from "../vendor/preact.js";
+/** Results: the charts of the data, what to be careful about, and the tables of measures. */
+import { h, html } from "../vendor/preact.js";
 import { get } from "./api.js";
-import { Curves } from "./curves.js";
-import { HeatMap } from "./heat_map.js";
-import { Choice, Empty, Loaded, Press, Rows, useLoaded } from "./ui.js";
+import { ChartCard } from "./chart.js";
+import { Empty, Loaded, Press, Rows, useLoaded } from "./ui.js";
 import { inDigits, t, word } from "./words.js";
 
 const SHOWN_ROWS = 100;
-/** Tables that have a figure of their own, or a place beside the others. */
-const SHOWN = new Set(["leaderboard", "cooperation", "cooperation_over_time", "payoffs", "cautions"]);
+const SHOWN_CAUTIONS = 30;
 
 /** @param {import("./experiment.js").PageProps} props */
 export default function Results({ id, experiment }) {
-  const loaded = useLoaded(() => get(`/experiments/${id}/measures`), [id, experiment.status]);
-  return h(Loaded, { of: loaded, show: (found) => html`${found.model_mode === "mock" ? html`<p class="notice warning">${t("Mock data: no model was asked. These figures say that the experiment runs, and nothing about people or models.")}</p>` : null}
-    ${found.tables.length === 0 ? h(Empty, { children: html`<p>${t("The stages of this experiment have no measures of their own.")}</p><p><a href=${`/console/e/${id}/data`}>${t("All answers and messages are in the data.")}</a></p>` }) : h(Cards, { tables: found.tables })}
-    ${experiment.status === "running" ? html`<p>${h(Press, { onPress: loaded.again, children: t("Read again") })}</p>` : null}` });
+  const charts = useLoaded(() => get(`/experiments/${id}/charts`), [id, experiment.status]);
+  const measures = useLoaded(() => get(`/experiments/${id}/measures`), [id, experiment.status]);
+  const again = () => Promise.all([charts.again(), measures.again()]);
+  return html`${experiment.model_mode === "mock" ? html`<p class="notice warning">${t("Mock data: no model was asked. These figures say that the experiment runs, and nothing about people or models.")}</p>` : null}
+    ${experiment.status === "running" ? html`<p>${h(Press, { onPress: again, children: t("Read again") })}</p>` : null}
+    ${measures.data ? h(Cautions, { tables: measures.data.tables }) : null}
+    ${h(Loaded, { of: charts, show: (found) => found.charts.length === 0 ? h(Empty, { children: html`<p>${t("There are no data yet.")}</p>` })
+      : html`<div class="c-charts">${found.charts.map((/** @type {any} */ one) => h(ChartCard, { key: `${one.id}/${experiment.status}`, experiment: id, head: one }))}</div>` })}
+    ${h(Loaded, { of: measures, show: (found) => found.tables.filter((/** @type {any} */ one) => one.name !== "cautions").map((/** @type {any} */ one) => html`<details class="c-card"><summary>${word(one.name)} <span class="c-small">${t("{count} row|{count} rows", { count: one.rows.length })}</span></summary>${h(AsTable, { table: one })}</details>`) })}`;
 }
 
 /** @param {{ tables: any[] }} props */
-function Cards({ tables }) {
-  const named = new Map(tables.map((one) => [one.name, one]));
-  const rows = (/** @type {string} */ name) => named.get(name)?.rows ?? [];
-  return html`${rows("leaderboard").length ? h(Leaderboard, { rows: rows("leaderboard") }) : null}
-    ${rows("cooperation").length ? h(HeatMap, { rows: rows("cooperation") }) : null}
-    ${rows("cooperation_over_time").length ? h(Curves, { rows: rows("cooperation_over_time") }) : null}
-    ${rows("payoffs").length ? h(Payoffs, { rows: rows("payoffs") }) : null}
-    ${rows("cautions").length ? html`<section class="c-card"><h2>${t("Be careful")}</h2><ul>${rows("cautions").slice(0, 30).map((/** @type {any} */ one) => html`<li><strong>${one.subject}</strong> ${one.caution}</li>`)}</ul></section>` : null}
-    ${tables.filter((one) => !SHOWN.has(one.name)).map((one) => html`<details class="c-card"><summary>${word(one.name)} <span class="c-small">${t("{count} row|{count} rows", { count: one.rows.length })}</span></summary>${h(AsTable, { table: one })}</details>`)}`;
+function Cautions({ tables }) {
+  const rows = tables.find((one) => one.name === "cautions")?.rows ?? [];
+  if (rows.length === 0) return null;
+  return html`<details class="c-card" open=${rows.length < 4}><summary>${t("Be careful")} <span class="c-small">${t("{count} caution|{count} cautions", { count: rows.length })}</span></summary><ul>${rows.slice(0, SHOWN_CAUTIONS).map((/** @type {any} */ one) => html`<li><strong>${one.subject}</strong> ${one.caution}</li>`)}</ul></details>`;
 }
 
 /** @param {{ table: any }} props */
 const AsTable = ({ table }) => h(Rows, { caption: word(table.name), isCompact: true, columns: table.columns, rows: table.rows.slice(0, SHOWN_ROWS).map((/** @type {any} */ row) => table.columns.map((/** @type {string} */ column) => inCell(row[column]))) });
 
 /** @param {any} value */
-export const inCell = (value) => (value === null || value === undefined ? "" : typeof value === "number" ? inDigits(value, 3) : typeof value === "object" ? JSON.stringify(value) : String(value));
-
-/** @param {{ rows: any[] }} props */
-function Leaderboard({ rows }) {
-  const conventions = [...new Set(rows.map((one) => one.convention))];
-  const [convention, setConvention] = useState(conventions[0]);
-  const shown = rows.filter((one) => one.convention === convention);
-  const most = Math.max(...shown.map((one) => one.score ?? 0), 1e-9);
-  return html`<section class="c-card"><h2>${t("Leaderboard")}</h2>
-    ${h(Choice, { label: t("Games against oneself"), isHidden: false, value: convention, options: conventions.map((one) => /** @type {[string, string]} */ ([one, one])), onChoose: setConvention })}
-    ${h(Rows, { caption: t("Leaderboard"), columns: [t("player"), t("rank"), shown[0]?.unit ?? t("points"), t("share of the best")], rows: shown.map((one) => [one.player, one.rank, inCell(one.score), h(Bar, { share: (one.score ?? 0) / most })]) })}</section>`;
-}
-
-/** @param {{ rows: any[] }} props */
-function Payoffs({ rows }) {
-  const most = Math.max(...rows.map((one) => one.high ?? one.mean ?? 0), 1e-9);
-  return html`<section class="c-card"><h2>${t("Points a round")}</h2>
-    ${h(Rows, { caption: t("Points a round"), columns: [t("player"), t("mean"), t("interval"), t("games"), t("share of the most")], rows: rows.map((one) => [one.name || one.player, inCell(one.mean), one.low === null ? "" : `${inCell(one.low)} – ${inCell(one.high)}`, inCell(one.games), h(Bar, { share: (one.mean ?? 0) / most })]) })}</section>`;
-}
-
-/** @param {{ share: number }} props */
-const Bar = ({ share }) => html`<svg class="c-bar-mark" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(0, Math.min(100, 100 * share))} height="8" /></svg>`;
+const inCell = (value) => (value === null || value === undefined ? "" : typeof value === "number" ? inDigits(value, 3) : typeof value === "object" ? JSON.stringify(value) : String(value));

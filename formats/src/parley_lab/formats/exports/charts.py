@@ -1,0 +1,312 @@
+"""Charts of an experiment: Vega-Lite specifications over rows of its data files, which pages and notebooks draw."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from parley_lab.base.errors import NotFound
+
+Cell = str | float | None
+Spec = Mapping[str, Any]
+
+MOST_ROWS: Final = 10_000
+"""Of one chart; a caution says that there are more."""
+_MOST_ARMS: Final = 7
+"""With more arms nothing is split by arm: nobody tells so many colours apart."""
+_MOST_QUESTIONS: Final = 24
+_MOST_VALUES: Final = 11
+"""A question with so many different numbers has a bar for each; more are put into bins."""
+_NUMBERS: Final = ("integer", "number")
+_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+_COOPERATION: Final = {"domain": [0, 1]}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`rows` are those of the file, with these columns alone; what is drawn as a number is one. `spec` names them."""
+
+    id: str
+    title: str
+    table: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    spec: Spec
+    is_made_up: bool
+    cautions: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a chart takes of a table: `only` says which rows, `numbers` which columns are numbers."""
+
+    id: str
+    title: str
+    table: str
+    columns: Sequence[str]
+    spec: Spec
+    numbers: Sequence[str] = ()
+    only: Mapping[str, str] = field(default_factory=dict)
+
+
+def charts(folder: Path) -> list[Chart]:
+    """All charts of the data files in this folder; a chart without rows is left out."""
+    wanted = [*_at_once(folder), *_of_answers(folder, _arms(folder))]
+    return [one for one in (_chart(folder, each) for each in wanted) if one.rows]
+
+
+def chart(folder: Path, chart_id: str) -> Chart:
+    """One of them.
+
+    Raises:
+        NotFound: there is no such chart.
+    """
+    known = [one for one in _at_once(folder) if one.id == chart_id]
+    known = known or [one for one in _of_answers(folder, _arms(folder)) if one.id == chart_id]
+    found = _chart(folder, known[0]) if known else None
+    if found is None or not found.rows:
+        raise NotFound("There is no such chart.")
+    return found
+
+
+def _at_once(folder: Path) -> Iterator[_Wanted]:
+    """Those that are known without reading all answers."""
+    yield from _of_games(folder)
+    yield from (_flow(_arms(folder)), _talk(), _calls())
+
+
+def _arms(folder: Path) -> Sequence[str]:
+    return sorted({row["treatment"] for row in _rows(folder, "participants")} - {""})
+
+
+def _chart(folder: Path, wanted: _Wanted) -> Chart:
+    rows: list[Sequence[Cell]] = []
+    count, is_made_up = 0, False
+    for row in _rows(folder, wanted.table):
+        if any(row.get(name) != value for name, value in wanted.only.items()):
+            continue
+        count += 1
+        is_made_up = is_made_up or row["made_up"] != "no"
+        if len(rows) < MOST_ROWS:
+            rows.append([_cell(row.get(name, ""), name in wanted.numbers) for name in wanted.columns])
+    cautions = [f"The first {MOST_ROWS} of {count} rows are drawn."] if count > MOST_ROWS else []
+    spec = {"$schema": _SCHEMA, "data": {"name": "rows"}, **wanted.spec}
+    return Chart(wanted.id, wanted.title, wanted.table, wanted.columns, rows, spec, is_made_up, cautions)
+
+
+def _cell(text: str, is_number: bool) -> Cell:
+    if not is_number:
+        return text
+    return float(text) if text else None
+
+
+def _rows(folder: Path, table: str) -> Iterator[dict[str, str]]:
+    path = folder / f"{table}.csv"
+    if path.is_file():
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from csv.DictReader(file)
+
+
+def _by_arm(arms: Sequence[str]) -> Mapping[str, Any]:
+    """Bars of the arms side by side, where they can be told apart."""
+    if not 1 < len(arms) <= _MOST_ARMS:
+        return {}
+    arm = {"field": "treatment", "type": "nominal", "title": "arm"}
+    return {"color": arm, "yOffset": arm}
+
+
+def _flow(arms: Sequence[str]) -> _Wanted:
+    return _Wanted(
+        "flow",
+        "How participants ended",
+        "participants",
+        ("status", "treatment", "player"),
+        {
+            "mark": "bar",
+            "encoding": {
+                "y": {"field": "status", "type": "nominal", "title": None},
+                "x": {"aggregate": "count", "title": "participants"},
+                **_by_arm(arms),
+            },
+        },
+    )
+
+
+def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[_Wanted]:
+    """A chart for each question of a page whose answers are numbers or options."""
+    questions: dict[tuple[str, str], tuple[str, bool, set[str]]] = {}
+    for row in _rows(folder, "answers"):
+        is_number = row["type"] in _NUMBERS
+        is_option = row["text"] != "" and "." not in row["field"]
+        if row["key"] or row["status"] != "valid" or not (is_number or is_option):
+            continue
+        _, _, values = questions.setdefault((row["stage"], row["field"]), (row["label"], is_number, set()))
+        values.add(row["value"])
+    for (stage, name), (label, is_number, values) in list(questions.items())[:_MOST_QUESTIONS]:
+        yield _Wanted(
+            f"answers-{stage}-{name}",
+            label or name,
+            "answers",
+            ("path", "treatment", "value", "text"),
+            {
+                "mark": "bar",
+                "encoding": {
+                    "y": _value(is_number, len(values)),
+                    "x": {"aggregate": "count", "title": "answers"},
+                    **_by_arm(arms),
+                },
+            },
+            numbers=("value",) if is_number else (),
+            only={"stage": stage, "field": name, "key": "", "status": "valid"},
+        )
+
+
+def _value(is_number: bool, count: int) -> Spec:
+    """The axis of the answers to a question with so many different ones."""
+    if not is_number:
+        return {"field": "text", "type": "nominal", "title": None}
+    if count <= _MOST_VALUES:
+        return {"field": "value", "type": "ordinal", "sort": "descending", "title": None}
+    return {"field": "value", "type": "ordinal", "bin": {"maxbins": 20}, "sort": "descending", "title": None}
+
+
+def _talk() -> _Wanted:
+    return _Wanted(
+        "talk",
+        "Messages over time",
+        "messages",
+        ("thread_path", "author_kind", "elapsed_ms"),
+        {
+            "transform": [{"calculate": "datum.elapsed_ms / 60000", "as": "minutes"}],
+            "mark": "bar",
+            "encoding": {
+                "x": {"field": "minutes", "type": "quantitative", "bin": {"maxbins": 30}, "title": "minutes"},
+                "y": {"aggregate": "count", "title": "messages"},
+                "color": {"field": "author_kind", "type": "nominal", "title": "author"},
+            },
+        },
+        numbers=("elapsed_ms",),
+    )
+
+
+def _calls() -> _Wanted:
+    return _Wanted(
+        "calls",
+        "How long calls of models took",
+        "model_calls",
+        ("status", "model", "started_at", "finished_at"),
+        {
+            "transform": [
+                {"filter": "datum.finished_at !== ''"},
+                {"calculate": "(toDate(datum.finished_at) - toDate(datum.started_at)) / 1000", "as": "seconds"},
+            ],
+            "mark": "bar",
+            "encoding": {
+                "x": {"field": "seconds", "type": "quantitative", "bin": {"maxbins": 30}, "title": "seconds"},
+                "y": {"aggregate": "count", "title": "calls"},
+                "color": {"field": "status", "type": "nominal", "title": "status"},
+            },
+        },
+    )
+
+
+def _of_games(folder: Path) -> Iterator[_Wanted]:
+    """Those of an arena, for each convention of its leaderboard one."""
+    conventions = dict.fromkeys(row["convention"] for row in _rows(folder, "leaderboard"))
+    for convention in conventions:
+        yield _leaderboard(convention)
+    yield _heat_map()
+    yield _curves()
+    yield _payoffs()
+
+
+def _leaderboard(convention: str) -> _Wanted:
+    return _Wanted(
+        f"leaderboard-{convention}",
+        f"Leaderboard, {convention.replace('_', ' ')}",
+        "leaderboard",
+        ("convention", "rank", "player", "score", "unit"),
+        {
+            "mark": "bar",
+            "encoding": {
+                "y": {"field": "player", "type": "nominal", "sort": {"field": "rank"}, "title": None},
+                "x": {"field": "score", "type": "quantitative", "title": "score"},
+            },
+        },
+        numbers=("rank", "score"),
+        only={"convention": convention},
+    )
+
+
+def _heat_map() -> _Wanted:
+    place = {
+        "y": {"field": "name", "type": "nominal", "title": "cooperates"},
+        "x": {"field": "opponent_name", "type": "nominal", "title": "with", "axis": {"labelAngle": -45}},
+    }
+    share = {"field": "mean", "type": "quantitative", "scale": _COOPERATION, "title": "share"}
+    text = {"field": "mean", "type": "quantitative", "format": ".0%"}
+    return _Wanted(
+        "cooperation",
+        "How often the row cooperates with the column",
+        "cooperation",
+        ("name", "opponent_name", "games", "mean"),
+        {
+            "encoding": place,
+            "layer": [
+                {"mark": "rect", "encoding": {"color": share}},
+                {"mark": {"type": "text", "fontSize": 10}, "encoding": {"text": text}},
+            ],
+        },
+        numbers=("games", "mean"),
+    )
+
+
+def _curves() -> _Wanted:
+    round_number = {"field": "round", "type": "quantitative", "axis": {"tickMinStep": 1}, "title": "round"}
+    player = {"field": "name", "type": "nominal", "title": "player"}
+    share = {"type": "quantitative", "scale": _COOPERATION, "title": "cooperation"}
+    return _Wanted(
+        "cooperation-over-time",
+        "Cooperation over rounds",
+        "cooperation_over_time",
+        ("name", "round", "mean", "low", "high"),
+        {
+            "encoding": {"x": round_number, "color": player},
+            "layer": [
+                {
+                    "mark": {"type": "area", "opacity": 0.12},
+                    "encoding": {"y": {"field": "low", **share}, "y2": {"field": "high"}},
+                },
+                {"mark": "line", "encoding": {"y": {"field": "mean", **share}}},
+            ],
+        },
+        numbers=("round", "mean", "low", "high"),
+    )
+
+
+def _payoffs() -> _Wanted:
+    player = {"field": "name", "type": "nominal", "sort": {"field": "mean", "order": "descending"}, "title": None}
+    return _Wanted(
+        "payoffs",
+        "Points a round",
+        "payoffs",
+        ("name", "arm", "mean", "low", "high", "games"),
+        {
+            "encoding": {"y": player},
+            "layer": [
+                {
+                    "mark": "rule",
+                    "encoding": {
+                        "x": {"field": "low", "type": "quantitative", "title": "points a round"},
+                        "x2": {"field": "high"},
+                    },
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 60},
+                    "encoding": {"x": {"field": "mean", "type": "quantitative"}},
+                },
+            ],
+        },
+        numbers=("mean", "low", "high", "games"),
+    )

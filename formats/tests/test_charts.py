@@ -1,0 +1,67 @@
+"""Charts of data files: which there are, and how their rows are split."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from parley_lab.base.errors import NotFound
+from parley_lab.formats.exports import chart, charts
+from parley_lab.formats.exports.charts import MOST_ROWS
+
+
+def write(folder: Path, table: str, columns: Sequence[str], *rows: Sequence[object]) -> None:
+    with (folder / f"{table}.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["made_up", *columns])
+        writer.writerows(["no", *row] for row in rows)
+
+
+ANSWERS = ("path", "treatment", "stage", "key", "field", "label", "type", "value", "text", "status")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, "participants", ("status", "treatment", "player"), ("completed", "a", "person"))
+    write(
+        tmp_path,
+        "answers",
+        ANSWERS,
+        ("c1/m1", "a", "before", "", "age", "How old?", "integer", 41, "", "valid"),
+        ("c1/m2", "a", "before", "", "age", "How old?", "integer", "", "", "invalid"),
+        ("c1/m1", "a", "before", "", "why", "Why?", "text", "So.", "", "valid"),
+        ("c1/m1", "a", "before", "", "town", "Where?", "text", "b", "Bern", "valid"),
+        ("c1/m1", "a", "game", "round:1/move", "move", "Move", "integer", 1, "", "valid"),
+    )
+    return tmp_path
+
+
+def test_numbers_and_options_of_pages_have_a_chart_and_free_texts_have_none(folder: Path) -> None:
+    found = {one.id: one for one in charts(folder)}
+
+    assert list(found) == ["flow", "answers-before-age", "answers-before-town"]
+    assert found["answers-before-age"].rows == [["c1/m1", "a", 41.0, ""]]
+    assert found["answers-before-age"].title == "How old?"
+    assert chart(folder, "answers-before-town") == found["answers-before-town"]
+    with pytest.raises(NotFound):
+        chart(folder, "talk")
+
+
+@pytest.mark.parametrize(("arms", "is_split"), [(1, False), (2, True), (7, True), (8, False)])
+def test_bars_are_split_by_arm_while_arms_can_be_told_apart(tmp_path: Path, arms: int, is_split: bool) -> None:
+    rows = [("completed", f"arm-{number}", "person") for number in range(arms)]
+    write(tmp_path, "participants", ("status", "treatment", "player"), *rows)
+
+    assert ("yOffset" in chart(tmp_path, "flow").spec["encoding"]) == is_split
+
+
+def test_a_chart_of_too_many_rows_says_so(tmp_path: Path) -> None:
+    rows = [("completed", "", "person")] * (MOST_ROWS + 1)
+    write(tmp_path, "participants", ("status", "treatment", "player"), *rows)
+
+    found = chart(tmp_path, "flow")
+
+    assert len(found.rows) == MOST_ROWS
+    assert found.cautions == [f"The first {MOST_ROWS} of {MOST_ROWS + 1} rows are drawn."]
+    assert not found.is_made_up
