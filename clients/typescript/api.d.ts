@@ -44,6 +44,7 @@ export type CheckResource = { text: string; code?: ("still_there" | null); due_a
 export type CohortList = { cohorts: CohortResource[]; next_after: (string | null) };
 export type CohortName = { name: string };
 export type CohortResource = { id: string; path: string; name: string; treatment_id: (string | null); status: ("running" | "ended"); locked: boolean; open_seats: number; join_code: string; alone: boolean; created_at: string; ended_at: (string | null) };
+export type CohortsRequest = { count?: number; treatment?: (string | null) };
 export type CompanionResource = { member_id: string; profile: ProfileResource; presence: ("connected" | "gone"); is_ready: (boolean | null) };
 export type Comparison = { stage?: (string | null); question: string; operator?: ("equals" | "not_equals" | "greater_than" | "greater_than_or_equal" | "less_than" | "less_than_or_equal" | "contains" | "not_contains"); value: JsonValue };
 export type CompletionResource = { code: string; redirect: string };
@@ -310,6 +311,7 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}/charts": { path: { experiment_id: string }; answer: ChartList };
   "GET /v1/experiments/{experiment_id}/charts/{chart_id}": { path: { experiment_id: string; chart_id: string }; answer: ChartResource };
   "GET /v1/experiments/{experiment_id}/cohorts": { path: { experiment_id: string }; query?: { after?: string; limit?: number }; answer: CohortList };
+  "POST /v1/experiments/{experiment_id}/cohorts": { path: { experiment_id: string }; body?: (CohortsRequest | null); answer: CohortList };
   "POST /v1/experiments/{experiment_id}/end": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/export": { path: { experiment_id: string }; query?: { format?: ("json" | "csv") }; answer: void };
   "PUT /v1/experiments/{experiment_id}/file": { path: { experiment_id: string }; query?: { keep_problems?: boolean }; body: { [name: string]: unknown }; answer: ExperimentResource };

@@ -73,6 +73,11 @@ EXCEPTIONS: Final = (
         says=r"The conversation has no such topic\.",
     ),
     Excepted(
+        "Groups are added to arms that the file has groups of; no schema knows which ones there are.",
+        operations=r"POST /v1/experiments/\{experiment_id\}/cohorts",
+        says=r"No group of the file is like that\.|So many groups cannot be added\.",
+    ),
+    Excepted(
         "Rows of a table are chosen by its columns; no schema knows which ones a table has.",
         operations=r"GET /v1/experiments/\{experiment_id\}/tables/\{name\}",
         says=r"The rows cannot be chosen\.",

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -124,6 +124,28 @@ async def test_a_sign_in_that_ends_under_a_page_leaves_the_page_and_asks_again(
     await context.close()
 
 
+async def test_a_page_says_before_its_sign_in_ends_and_signs_in_again_in_place(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    page = await signed_in(desk, lab)
+    soon = (datetime.now(UTC) + timedelta(minutes=10)).isoformat()
+    end_soon = """([key, soon]) => {
+        const kept = { ...JSON.parse(sessionStorage.getItem(key)), expires_at: soon };
+        sessionStorage.setItem(key, JSON.stringify(kept));
+    }"""
+    await page.evaluate(end_soon, [KEPT, soon])
+    await page.goto("/console/account")
+    await expect(page.get_by_text("Your sign-in ends at")).to_be_visible()
+    assert await faults(page) == []
+
+    await page.get_by_role("button", name="Sign in again").click()
+    await page.get_by_role("dialog").get_by_label("Or paste an API key").fill(lab.key)
+    await page.get_by_role("dialog").get_by_role("button", name="Sign in", exact=True).click()
+
+    await expect(page.get_by_text("Your sign-in ends at")).to_have_count(0)
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Account")
+
+
 async def test_errors_of_a_pasted_file_are_shown_with_their_lines(browser: Browser, lab: RunningLab) -> None:
     context = await browser.new_context(base_url=lab.url, locale="en")
     page = await signed_in(context, lab, "/console?new=1")
@@ -181,6 +203,53 @@ async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: Browse
 
     await expect(board.locator(".c-row:not(:has([role=columnheader])) .c-cell:nth-child(3) .c-person")).to_have_count(1)
     assert await page.evaluate("window.harm") is None
+
+
+async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment = lab.started(GROUPS)
+    joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    board = page.get_by_role("table", name="Groups by stages")
+
+    await page.get_by_role("button", name="Add groups").click()
+    await page.get_by_role("dialog").get_by_label("How many").fill("2")
+    await page.get_by_role("dialog").get_by_role("button", name="Add", exact=True).click()
+    await expect(board.locator(".c-dot.c-person.c-open")).to_have_count(3)
+    await board.get_by_role("link").first.click()
+    await page.get_by_label("Choose all of the group").check()
+    chosen = page.get_by_role("region", name="Chosen members")
+    await chosen.get_by_role("button", name="Pause").click()
+    await expect(board.locator(".c-dot.c-paused")).to_have_count(2)
+    await chosen.get_by_role("button", name="Resume").click()
+    await expect(board.locator(".c-dot.c-paused")).to_have_count(0)
+    assert await faults(page) == []
+    await chosen.get_by_role("button", name="Choose none").click()
+    await page.get_by_role("button", name="Message to all").click()
+    await page.get_by_role("dialog").get_by_label("Your words").fill("We begin soon.")
+    await page.get_by_role("dialog").get_by_role("button", name="Send").click()
+
+    await expect(page.get_by_text("Done with 1 member.")).to_be_visible()
+    assert RunningLab(lab.url, joined["token"]).ask("GET", "/v1/me")["notices"][0]["text"] == "We begin soon."
+    await page.get_by_role("button", name="End the group").click()
+    await page.get_by_role("dialog").get_by_label("Reason").fill("it is enough")
+    await page.get_by_role("dialog").get_by_role("button", name="End it").click()
+    await expect(board.locator(".c-dot.c-out")).to_have_count(2)
+
+
+async def test_people_who_wait_for_a_group_have_a_row_above_the_groups(desk: BrowserContext, lab: RunningLab) -> None:
+    meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 3}]}
+    experiment = lab.started({**GROUPS, "personas": [], "cohorts": [meeting]})
+    token = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})["token"]
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+
+    rooms = page.get_by_role("region", name="People without a group")
+    await expect(rooms).to_contain_text("a group needs 3 people")
+    await expect(rooms).to_contain_text("on their way (1)")
+    RunningLab(lab.url, token).ask("POST", "/v1/me/stages/welcome/advance", {"answer": None})
+    await expect(rooms).to_contain_text("present (1)")
+    await rooms.get_by_role("button", name="Ada").click()
+    await expect(page.get_by_role("complementary").get_by_role("heading", level=2)).to_contain_text("Ada")
+    assert await faults(page) == []
 
 
 async def test_the_first_hour_from_the_code_in_the_terminal_to_the_data(desk: BrowserContext, lab: RunningLab) -> None:

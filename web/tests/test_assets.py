@@ -16,6 +16,8 @@ FIRST_PAGE_BYTES = 45 * 1024
 JOIN_PAGE_BYTES = 30 * 1024
 SESSION_BYTES = 68 * 1024
 CONSOLE_PAGE_BYTES = 100 * 1024
+CHARTS_BYTES = 290_000
+"""What charts load, where they are shown."""
 
 
 @pytest.fixture
@@ -98,6 +100,8 @@ def test_the_first_page_of_the_console_weighs_little_and_participants_load_none_
 
     assert sum(sizes.values()) + len(document(CONSOLE, "de").zipped or b"") <= CONSOLE_PAGE_BYTES
     assert "console/home.js" in first
+    charts = found.files["console/vendor/vega.js"]
+    assert len(charts.zipped or charts.content) <= CHARTS_BYTES
     assert first.isdisjoint({"console/board.js", "console/results.js", "participant/shell.js"})
     assert [
         path for entry in (JOIN, TAKE) for path in (*found.first(entry), *found.styles(entry)) if "console" in path
@@ -117,7 +121,9 @@ def test_one_document_serves_every_page_of_the_console(client: TestClient, path:
 def test_every_sentence_of_the_console_is_in_its_german_dictionary_and_others_read_english(client: TestClient) -> None:
     files = assets().files
     scripts = "\n".join(
-        files[path].content.decode() for path in files if path.startswith("console/") and path.endswith(".js")
+        files[path].content.decode()
+        for path in files
+        if path.startswith("console/") and path.endswith(".js") and "/vendor/" not in path
     )
     german = json.loads(files["console/de.json"].content)
 
@@ -212,7 +218,8 @@ def test_every_word_that_a_page_says_is_there() -> None:
 
 
 def test_components_are_written_so_that_their_properties_are_checked() -> None:
-    scripts = {path: asset.content.decode() for path, asset in assets().files.items() if path.endswith(".js")}
+    files = {path: one for path, one in assets().files.items() if path.endswith(".js") and "/vendor/" not in path}
+    scripts = {path: asset.content.decode() for path, asset in files.items()}
 
     assert [path for path, text in scripts.items() if re.search(r"<\$\{", text)] == []
 

@@ -45,6 +45,7 @@ RULES: Final[Mapping[str, str]] = {
     "GET /v1/experiments/{experiment_id}/charts": "its read",
     "GET /v1/experiments/{experiment_id}/charts/{chart_id}": "its read",
     "GET /v1/experiments/{experiment_id}/cohorts": "its read",
+    "POST /v1/experiments/{experiment_id}/cohorts": "its write",
     "POST /v1/experiments/{experiment_id}/end": "its write",
     "GET /v1/experiments/{experiment_id}/export": "its read",
     "GET /v1/experiments/{experiment_id}/file": "its read",

@@ -30,7 +30,7 @@ _DESIGN: Final = text(
 )
 _COHORTS: Final = text(
     """
-    SELECT c.id, c.path, c.name, nullif(c.treatment_id, '') AS treatment_id, c.status, c.locked, c.join_code,
+    SELECT c.id, c.path, c.name, nullif(c.treatment_id, '') AS treatment_id, c.status, c.locked, c.alone, c.join_code,
         c.created_at, c.ended_at, s.last,
         ARRAY(SELECT u.stage_id FROM cohort_stages u WHERE u.cohort_id = c.id) AS unlocked,
         (SELECT jsonb_agg(jsonb_build_array(w.stage_id, w.over_at, w.outcome)) FROM waits w WHERE w.cohort_id = c.id)

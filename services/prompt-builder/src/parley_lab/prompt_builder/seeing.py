@@ -56,6 +56,8 @@ def seen(question: SeatQuestion) -> Seen:
         treatment_named(experiment, arm)
     choices = list(_choices(experiment, cohorts, arm))
     cohort, seat = _seat(cohorts, choices, question.seat)
+    if cohort.treatment_id != OF_PARTICIPANTS:
+        cohort = replace(cohort, treatment_id=arm)
     resolved = resolve(experiment, arm)
     stage_id = question.stage_id or resolved.stage_ids[0]
     before = partial(stage_over, seed=seed)
@@ -102,9 +104,12 @@ def _arm_of(cohort: CohortAssignment) -> str | None:
     return next((seat.treatment_id for seat in cohort.seats if seat.treatment_id is not None), None)
 
 
+def _in_arm(cohorts: Sequence[CohortAssignment], arm: str | None) -> Sequence[CohortAssignment]:
+    """The cohorts of the arm; all of them where it was drawn for none."""
+    return [one for one in cohorts if one.treatment_id in (arm, OF_PARTICIPANTS)] or cohorts
+
+
 def _seats_of(cohort: CohortAssignment, arm: str | None) -> Iterator[Seat]:
-    if cohort.treatment_id not in (arm, OF_PARTICIPANTS):
-        return
     yield from (one for one in cohort.seats if one.treatment_id in (None, arm))
     yield from cohort.mediators
 
@@ -113,7 +118,7 @@ def _choices(experiment: Experiment, cohorts: Sequence[CohortAssignment], arm: s
     """The seats of an arm, of each number and persona the first."""
     players = {one.id: one.player for one in experiment.personas}
     known: set[tuple[str, str | None]] = set()
-    for cohort in cohorts:
+    for cohort in _in_arm(cohorts, arm):
         for seat in _seats_of(cohort, arm):
             same = (seat.path.partition("/")[2], seat.persona_id)
             if same in known or len(known) == _MOST_SEATS:

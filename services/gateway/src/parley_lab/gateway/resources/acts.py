@@ -44,3 +44,10 @@ class ActOutcomes(Resource):
 
 class CohortName(Request):
     name: StorableText = Field(min_length=1, max_length=200, examples=["morning"])
+
+
+class CohortsRequest(Request):
+    count: int = Field(default=1, ge=1, le=100)
+    """How many groups."""
+    treatment: str | None = Field(default=None, max_length=100, examples=["control"])
+    """Their arm; left out: for each the arm that has the fewest groups."""

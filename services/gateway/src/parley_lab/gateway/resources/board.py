@@ -10,7 +10,7 @@ from parley_lab.gateway.resources.experiments import ExperimentItem
 
 COHORT_COLUMNS: Final = (
     "id", "path", "name", "treatment", "status", "locked", "join_code", "created_at", "ended_at", "stream_seq",
-    "unlocked", "waits",
+    "unlocked", "waits", "alone",
 )  # fmt: skip
 MEMBER_COLUMNS: Final = (
     "id", "path", "cohort", "kind", "player", "name", "avatar", "persona", "treatment", "status", "way", "position",
@@ -58,7 +58,8 @@ class BoardResource(Resource):
     progress: BoardProgress
     cohort_columns: list[str] = Field(examples=[list(COHORT_COLUMNS)])
     cohorts: list[list[JsonValue]]
-    """`unlocked` has the stages that are open, `waits` `[stage, over_at, outcome]` of waits whose time was up."""
+    """`unlocked` has the stages that are open, `waits` `[stage, over_at, outcome]` of waits whose time was up.
+    `alone`: one person on the way to a group that is made of those who are there."""
     columns: list[str] = Field(examples=[list(MEMBER_COLUMNS)])
     members: list[list[JsonValue]]
     """`since`: when the member came to this stage. `ask`: the key of an open ask, such as `round:7/move`. `draft`: the

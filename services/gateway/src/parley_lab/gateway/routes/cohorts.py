@@ -5,11 +5,15 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
+from parley_lab.design import Experiment
 from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.acts import CohortsRequest
 from parley_lab.gateway.resources.members import CohortList, CohortResource
-from parley_lab.gateway.routes.experiments import owned
+from parley_lab.gateway.routes.experiments import owned, require_models
 from parley_lab.people import joining
+from parley_lab.people.adding_groups import add_groups
 from parley_lab.store import keys, ownership
 from parley_lab.store.session import Session
 from parley_lab.talk import pages as reads
@@ -33,6 +37,30 @@ async def cohorts(
         cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in page],
         next_after=page[-1].id if len(rows) > limit else None,
     )
+
+
+@router.post("/experiments/{experiment_id}/cohorts", status_code=201, summary="Add groups to an experiment that runs")
+async def add(
+    experiment_id: UUID, context: InContext, key: ApiKey, once: InOnce, body: CohortsRequest | None = None
+) -> CohortList:
+    """Each is like the first group of its arm in the file, with seats, agents and mediators of its own. Each request
+    adds them, but the same ones under an `Idempotency-Key`."""
+    wanted = body or CohortsRequest()
+
+    async def work(session: Session) -> CohortList:
+        now = context.clock.now()
+        row = await owned(session, context, key, experiment_id, "write")
+        if row.status == "running":
+            experiment = Experiment.model_validate(row.document)
+            await require_models(session, context, experiment, row.model_mode)
+        owner = await keys.sign_in(session, key, now, scope="write")
+        ids = await add_groups(session, experiment_id, wanted.count, wanted.treatment, now, actor=owner.name)
+        rows = [await reads.cohort(session, one) for one in ids]
+        return CohortList(
+            cohorts=[CohortResource.model_validate(one, from_attributes=True) for one in rows], next_after=None
+        )
+
+    return await once.transact(CohortList, work, sign_in=by_key(context, key))
 
 
 @router.post("/cohorts/{cohort_id}/lock", summary="Close a cohort for joining")

@@ -88,7 +88,7 @@ def _cohort(row: Any, cohorts: _Index, stages: _Index, treatments: _Index) -> li
     return [
         row.id, row.path, row.name, treatments.of(row.treatment_id), row.status, row.locked, row.join_code,
         row.created_at, row.ended_at, row.last, sorted(stages[one] for one in row.unlocked if one in stages),
-        [[stages.get(stage), over_at, outcome] for stage, over_at, outcome in row.waits or ()],
+        [[stages.get(stage), over_at, outcome] for stage, over_at, outcome in row.waits or ()], row.alone,
     ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 /** Requests to the lab's REST API on behalf of one experimenter. */
 import { about, fetched, isForNow, Refused, Unreachable } from "../lab/api.js";
-import { signIn, signedOut } from "./session.js";
+import { heard, signIn, signedOut } from "./session.js";
 import { t } from "./words.js";
 
 const WAITS_MS = [400, 1500];
@@ -37,6 +37,7 @@ async function once(method, path, { body, type, headers = {} }) {
   });
   const isJson = (answer.headers.get("Content-Type") ?? "").includes("json");
   const content = isJson && text !== "" ? JSON.parse(text) : text;
+  if (answer.ok) heard();
   if (!answer.ok) throw new Refused(answer.status, isJson ? content : {}, Number(answer.headers.get("Retry-After")) || 0);
   return { content, etag: answer.headers.get("ETag") };
 }

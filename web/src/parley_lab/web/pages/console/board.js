@@ -1,13 +1,16 @@
 /** The board: who is where, who waits, who needs help. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { ask, asked, go } from "./address.js";
+import { AddGroups } from "./add_groups.js";
 import { ByArm } from "./arms.js";
+import { ChooseBox, ChosenActs } from "./choosing.js";
 import { Matrix } from "./matrix.js";
 import { Needs } from "./needs.js";
+import { Rooms } from "./rooms.js";
 import { Panel } from "./panel.js";
-import { chosen, figures } from "./placing.js";
+import { chosen, figures, isIn } from "./placing.js";
 import { IS_DEMO } from "./templates.js";
-import { Choice, Empty, Failure, Field, Figure, Loading, Switch } from "./ui.js";
+import { Choice, Empty, Failure, Field, Figure, Loading, Press, Switch } from "./ui.js";
 import { inDigits, lasting, t } from "./words.js";
 
 const TYPING_MS = 200;
@@ -17,6 +20,7 @@ const MANY_GROUPS = 160;
 /** @param {import("./experiment.js").PageProps} props */
 export function Board({ experiment, board }) {
   void board.drawn.value;
+  const [isAdding, setAdding] = useState(false);
   const [find, setFind] = useState(asked("find"));
   useEffect(() => {
     const timer = setTimeout(() => find !== asked("find") && ask({ find }, { isReplacing: true }), TYPING_MS);
@@ -29,21 +33,23 @@ export function Board({ experiment, board }) {
   const rows = asked("rows") || (board.groups.size > MANY_GROUPS ? "arms" : "groups");
   const wanted = { only: asked("only"), order: asked("sort"), find: asked("find") };
   const membersOf = (/** @type {import("./placing.js").Group} */ group) => board.membersOf.get(group.id) ?? [];
-  const groups = chosen([...board.groups.values()], membersOf, wanted, (group) => board.changedAt.get(group.id) ?? 0);
+  const groups = chosen([...board.groups.values()].filter((one) => !one.isAlone), membersOf, wanted, (group) => board.changedAt.get(group.id) ?? 0);
   const isOpen = asked("member") !== "" || asked("cohort") !== "";
   return html`${error.value ? h(Failure, { error: error.value, onAgain: () => board.read() }) : null}
-    ${h(Figures, { board })}${h(Needs, { experiment, board })}
+    ${h(Figures, { board })}${h(Needs, { experiment, board })}${h(ChosenActs, { experiment, board })}${h(Rooms, { board })}
     <div class=${isOpen ? "c-beside" : ""}><div class="c-beside-main">
       <div class="c-filters" role="search">
         ${h(Field, { label: t("Find a group or member"), isHidden: true, placeholder: t("Find a group or member"), type: "search", value: find, onInput: setFind })}
         ${board.about.treatments.length > 1 ? h(Switch, { label: t("Rows"), value: rows, options: [["groups", t("groups")], ["arms", t("arms")]], onChoose: (one) => ask({ rows: one }, { isReplacing: true }) }) : null}
         ${h(Choice, { label: t("Show"), value: wanted.only, options: [["", t("all groups")], ["going", t("going on")], ["waiting", t("waiting")], ["people", t("with people")], ["locked", t("locked")]], onChoose: (only) => ask({ only }, { isReplacing: true }) })}
         ${h(Choice, { label: t("Order"), value: wanted.order, options: [["", t("in order")], ["wait", t("longest wait")], ["change", t("latest change")]], onChoose: (sort) => ask({ sort }, { isReplacing: true }) })}
+        ${wanted.find || wanted.only ? h(ChooseShown, { ids: groups.flatMap(membersOf).filter(isIn).map((one) => one.id) }) : null}
+        ${experiment.status === "running" ? h(Press, { icon: "plus", onPress: () => setAdding(true), children: t("Add groups") }) : null}
         ${h(Legend, {})}</div>
       ${board.groups.size === 0
         ? h(Empty, { children: html`<p>${t("There are no groups yet. People make them when they come: give them the link.")}</p>` })
         : rows === "arms" ? h(ByArm, { board, groups }) : h(Matrix, { board, groups })}</div>
-    ${isOpen ? h(Panel, { experiment, board }) : null}</div>`;
+    ${isOpen ? h(Panel, { experiment, board }) : null}${isAdding ? h(AddGroups, { experiment, board, onClose: () => setAdding(false) }) : null}</div>`;
 }
 
 /** @param {{ board: import("./board_state.js").BoardState }} props */
@@ -67,6 +73,9 @@ function Figures({ board }) {
 function costOf({ cost, unpriced_calls: unpriced, max_calls: most }) {
   return [cost ? `${inDigits(Number(cost), 4)} $` : "", unpriced && cost ? t("{count} without a price", { count: unpriced }) : "", most ? t("at most {most}", { most }) : ""].filter(Boolean).join(" · ");
 }
+
+/** Choose all members of the groups that are shown. @param {{ ids: string[] }} props */
+const ChooseShown = ({ ids }) => html`<label class="c-choose">${h(ChooseBox, { ids, label: t("Choose all members who are shown") })} ${t("choose the {count} shown", { count: ids.length })}</label>`;
 
 function Legend() {
   const mark = (/** @type {string} */ of, /** @type {string} */ said) => html`<span><i class=${`c-dot ${of}`}></i> ${said}</span>`;

@@ -4,6 +4,7 @@ import { go } from "./address.js";
 import { get } from "./api.js";
 import { Board } from "./board.js";
 import { BoardState } from "./board_state.js";
+import { messageAll } from "./choosing.js";
 import { Acts, act, askFirst, change } from "./confirm.js";
 import { homeOf } from "./home.js";
 import { Lazy } from "./lazy.js";
@@ -68,6 +69,7 @@ function Top({ experiment, again }) {
     ${status === "draft" ? h(Switch, { label: t("Models"), value: mode, options: [["mock", t("mock")], ["real", t("real models")]], onChoose: (one) => void act(async () => (await change("PATCH", `/experiments/${id}`, { model_mode: one }), await again()), "") }) : html`<span class="c-pill">${word(mode)}</span>`}
     ${status === "draft" ? h(Press, { kind: "primary", icon: "play", onPress: start, children: t("Start") }) : null}
     ${status === "running" || status === "paused" ? h(Press, { icon: "link", onPress: () => setLinked(true), children: t("Link") }) : null}
+    ${status === "running" || status === "paused" ? h(Press, { icon: "message", onPress: () => messageAll(experiment), children: t("Message to all") }) : null}
     ${status === "running" ? h(Press, { icon: "pause", onPress: () => to("pause", t("It is paused.")), children: t("Pause") }) : null}
     ${status === "paused" ? h(Press, { kind: "primary", icon: "play", onPress: () => to("resume", t("It goes on.")), children: t("Resume") }) : null}
     ${status === "running" || status === "paused" ? h(Press, { icon: "stop", onPress: () => end(experiment, again), children: t("End") }) : null}

@@ -4,7 +4,7 @@ import { parts } from "./address.js";
 import { Mark } from "./icons.js";
 import { lost } from "./live.js";
 import { signIn, signOut } from "./session.js";
-import { SignInAgain } from "./sign_in.js";
+import { EndsSoon, SignInAgain } from "./sign_in.js";
 import { Failure, Press } from "./ui.js";
 import { t } from "./words.js";
 
@@ -20,6 +20,7 @@ export function Frame({ children }) {
       <span class="c-who">${lost.value ? html`<span class="c-pill c-lost" role="status">${t("connection lost")}</span>` : null}
         <a href="/console/account" aria-current=${first === "account" ? "page" : undefined}>${signIn.value?.experimenter ?? ""}</a>
         ${h(Press, { kind: "bare", onPress: signOut, children: t("Sign out") })}</span></header>
+    ${h(EndsSoon, {})}
     <main id="main" class="c-main">${error ? h(Failure, { error: new Error(t("This page has failed. Load it again.")), onAgain: reset }) : children}</main>
     ${h(SignInAgain, {})}</div>`;
 }

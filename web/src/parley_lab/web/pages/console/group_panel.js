@@ -3,8 +3,10 @@ import { h, html, useState } from "../vendor/preact.js";
 import { newId } from "../lab/api.js";
 import { ask } from "./address.js";
 import { get, post } from "./api.js";
-import { actOn, askFirst } from "./confirm.js";
+import { ChooseBox } from "./choosing.js";
+import { act, actOn, askFirst, change } from "./confirm.js";
 import { Dot, saidOf } from "./marks.js";
+import { isIn } from "./placing.js";
 import { Choice, Copy, Dialog, Failure, Loaded, Press, useLoaded } from "./ui.js";
 import { t, word } from "./words.js";
 
@@ -21,12 +23,24 @@ export function GroupPanel(props) {
   return html`<p class="c-small">${group.path}</p><h2>${group.name}</h2>
     <p class="c-small">${[group.arm, group.isEnded ? t("ended") : t("running"), group.isLocked ? t("locked") : "", t("{count} open seat|{count} open seats", { count: members.filter((one) => one.status === "expected").length })].filter(Boolean).join(" · ")}</p>
     <div class="c-acts">${group.isEnded ? null : html`${h(Press, { icon: "lock", onPress: lock, children: group.isLocked ? t("Unlock") : t("Lock") })}
-      ${h(Press, { icon: "plus", onPress: () => setAdding(true), children: t("Add an agent") })}`}
+      ${h(Press, { icon: "plus", onPress: () => setAdding(true), children: t("Add an agent") })}${h(GroupActs, { board, group, members })}`}
       ${group.joinCode ? h(Copy, { text: `${location.origin}/join/${group.joinCode}`, children: t("Link of this group") }) : null}</div>
-    <h3>${t("Members")}</h3>
-    <ul class="c-members">${members.map((one) => html`<li><button type="button" class="c-member" onClick=${() => ask({ member: one.id, cohort: "" })}>${h(Dot, { member: one, group })}<span>${one.avatar} ${one.name || one.path}</span><span class="c-small">${stageOf(one.stage)} · ${saidOf(one, group)}</span></button></li>`)}</ul>
+    <h3>${h(ChooseBox, { ids: members.filter(isIn).map((one) => one.id), label: t("Choose all of the group") })} ${t("Members")}</h3>
+    <ul class="c-members">${members.map((one) => html`<li class="c-with-box">${isIn(one) ? h(ChooseBox, { ids: [one.id], label: t("Choose {name}", { name: one.name || one.path }) }) : html`<span class="c-box"></span>`}<button type="button" class="c-member" onClick=${() => ask({ member: one.id, cohort: "" })}>${h(Dot, { member: one, group })}<span>${one.avatar} ${one.name || one.path}</span><span class="c-small">${stageOf(one.stage)} · ${saidOf(one, group)}</span></button></li>`)}</ul>
     ${h(Conversations, { experiment, group })}
     ${isAdding ? h(AddAgent, { board, group, onClose: () => setAdding(false) }) : null}`;
+}
+
+/** What is done with the whole group. @param {{ board: import("./board_state.js").BoardState, group: import("./placing.js").Group, members: import("./placing.js").Member[] }} props */
+function GroupActs({ board, group, members }) {
+  const path = `/cohorts/${group.id}`;
+  const { name } = group;
+  const rename = () => askFirst({ title: t("Rename {name}", { name }), text: t("The name is for you and the data. Participants do not read it."), act: t("Rename"), fields: [["name", t("Name")]], run: async (values) => (await change("PATCH", path, { name: values.name }), await board.read()) });
+  const end = () => askFirst({ title: t("End {name}?", { name }), text: t("The group is locked, and all who have not come to the end are removed. This cannot be undone."), act: t("End it"), needsReason: true, run: (values) => post(`${path}/end`, values) });
+  const isPaused = members.some((one) => one.status === "paused");
+  return html`${h(Press, { icon: "pause", onPress: () => act(() => post(`${path}/pause`, {}), t("{name} is paused.", { name })), children: t("Pause the group") })}
+    ${isPaused ? h(Press, { icon: "play", onPress: () => act(() => post(`${path}/resume`, {}), t("{name} goes on.", { name })), children: t("Resume the group") }) : null}
+    ${h(Press, { kind: "bare", onPress: rename, children: t("Rename") })}${h(Press, { kind: "danger", icon: "stop", onPress: end, children: t("End the group") })}`;
 }
 
 /** @param {{ experiment: any, group: import("./placing.js").Group }} props */

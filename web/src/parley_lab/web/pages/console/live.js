@@ -9,6 +9,9 @@ export const lost = signal(false);
 /** A tab that is hidden for so long closes its stream: a browser opens six connections to a host. */
 const HIDDEN_MS = 60_000;
 
+/** The stream of all experiments, whose events cannot be asked for: it has no cursors. */
+const ALL = "/stream";
+
 /**
  * Follow a stream from a cursor, until the answer is called. A tab that comes back after a hidden minute begins with `onBack`, which
  * gives the cursor to go on from.
@@ -31,7 +34,7 @@ export function listen(path, cursor, on) {
         if (isLive) on.onLive?.();
       },
       onEnd: () => signedOut(),
-    }, { mayAsk: false });
+    }, { mayAsk: path !== ALL });
   }
 
   async function look() {
@@ -65,5 +68,5 @@ export function followAll(onChange) {
     onChange();
     return "";
   };
-  return listen("/stream", "", { onEvent: onChange, onBack: heard, onLive: onChange });
+  return listen(ALL, "", { onEvent: onChange, onBack: heard, onLive: onChange });
 }

@@ -10,7 +10,7 @@
  *
  * @typedef {object} Group
  * @property {string} id @property {string} path @property {string} name @property {string | null} arm @property {boolean} isEnded
- * @property {boolean} isLocked @property {string} joinCode @property {number} seq Of the newest event that is in it. @property {Set<string>} unlocked The stages that are open.
+ * @property {boolean} isAlone Whether it is one person on the way to a group. @property {boolean} isLocked @property {string} joinCode @property {number} seq Of the newest event that is in it. @property {Set<string>} unlocked The stages that are open.
  *
  * @typedef {"here" | "waits" | "gone" | "paused" | "open" | "through" | "out"} Fill
  */
@@ -79,7 +79,7 @@ export function figures(members, groups) {
 export function chosen(groups, membersOf, { only, order, find }, changedAt) {
   const sought = find.trim().toLowerCase();
   const fits = (/** @type {string} */ text) => text.toLowerCase().includes(sought);
-  const isFound = (/** @type {Group} */ group) => sought === "" || fits(group.name) || fits(group.path) || membersOf(group).some((one) => fits(one.name) || fits(one.path));
+  const isFound = (/** @type {Group} */ group) => sought === "" || fits(group.name) || fits(group.path) || membersOf(group).some((one) => fits(one.name) || fits(one.path) || fits(one.status.replaceAll("_", " ")));
   const found = groups.filter((group) => isFound(group) && isShown(group, membersOf(group), only));
   if (order === "wait") return sorted(found, (group) => waitingSince(group, membersOf(group)) ?? Infinity);
   if (order === "change") return sorted(found, (group) => -changedAt(group));

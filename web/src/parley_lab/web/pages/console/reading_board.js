@@ -37,7 +37,7 @@ const at = (list, index) => (index === null ? null : (list[index] ?? null));
 
 /** @param {any} one @param {any} board @param {{ id: string }[]} stages @returns {Group} */
 const groupOf = (one, board, stages) => ({
-  id: one.id, path: one.path, name: one.name || one.path, arm: at(board.treatments, one.treatment), isEnded: one.status === "ended", isLocked: one.locked,
+  id: one.id, path: one.path, name: one.name || one.path, arm: at(board.treatments, one.treatment), isEnded: one.status === "ended", isLocked: one.locked, isAlone: one.alone,
   joinCode: one.join_code, seq: one.stream_seq, unlocked: new Set(one.unlocked.map((/** @type {number} */ index) => stages[index].id)),
 });
 

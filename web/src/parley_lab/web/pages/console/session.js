@@ -5,12 +5,41 @@ import { signal } from "../vendor/preact.js";
 const KEPT = "parley.sign-in";
 const LONGEST_ANSWER_MS = 250;
 
-/** @typedef {{ token: string, experimenter: string, scopes: string[], expires_at: string }} SignIn */
+/**
+ * @typedef {{ token: string, experimenter: string, scopes: string[], expires_at: string, begun_at: string, idle_seconds: number, skew?: number }} SignIn
+ *   `skew`: by how much the clock of the browser was ahead of the lab's, in milliseconds.
+ */
 
 /** The sign-in of this tab; null without one. @type {import("@preact/signals").Signal<SignIn | null>} */
 export const signIn = signal(null);
 /** Whether a sign-in has ended under a page that is open: the page stays, and asks to sign in again. */
 export const isOver = signal(false);
+
+/** So long before a sign-in ends, the page says so. */
+const SAID_BEFORE_MS = 15 * 60_000;
+const LOOKED_MS = 20_000;
+
+/** Since when the lab has heard nothing of this tab. */
+let askedAt = Date.now();
+/** When the sign-in ends, once that is soon; `isIdle`: a request is enough to keep it. @type {import("@preact/signals").Signal<{ at: number, isIdle: boolean } | null>} */
+export const endsSoon = signal(null);
+
+/** The lab has answered a request with the sign-in. */
+export function heard() {
+  askedAt = Date.now();
+  look();
+}
+
+/** Look whether the sign-in ends soon. */
+function look() {
+  const own = signIn.value;
+  const last = Date.parse(own?.expires_at ?? "") + (own?.skew ?? 0);
+  const idle = askedAt + (own?.idle_seconds ?? Infinity) * 1000;
+  const at = Math.min(last, idle);
+  const isSoon = own !== null && !isOver.value && at - Date.now() < SAID_BEFORE_MS;
+  if (isSoon !== (endsSoon.value !== null) || (isSoon && endsSoon.value?.at !== at)) endsSoon.value = isSoon ? { at, isIdle: idle < last } : null;
+}
+setInterval(look, LOOKED_MS);
 
 const channel = "BroadcastChannel" in window ? new BroadcastChannel(KEPT) : null;
 if (channel !== null) channel.onmessage = ({ data }) => hear(data);
@@ -51,6 +80,7 @@ function remembered() {
 export function keep(given) {
   signIn.value = given;
   isOver.value = false;
+  heard();
   try {
     sessionStorage.setItem(KEPT, JSON.stringify(given));
   } catch {
@@ -74,8 +104,9 @@ export function signedOut() {
 }
 
 /** A sign-in for a one-time code or a key, which is not kept. @param {{ code: string } | { key: string }} by @returns {Promise<SignIn>} */
-export function begin(by) {
-  return "code" in by ? ask("POST", "/v1/sign-ins", { body: JSON.stringify(by) }) : ask("POST", "/v1/sign-ins", { token: by.key });
+export async function begin(by) {
+  const given = await ("code" in by ? ask("POST", "/v1/sign-ins", { body: JSON.stringify(by) }) : ask("POST", "/v1/sign-ins", { token: by.key }));
+  return { ...given, skew: Date.now() - Date.parse(given.begun_at) };
 }
 
 /** End a sign-in at the lab. @param {SignIn} given */

@@ -1,9 +1,9 @@
 /** Signing in: by the code of an address or by a key; in place where a sign-in has ended under an open page. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Heading } from "../lab/ui.js";
-import { inWords } from "./api.js";
+import { get, inWords } from "./api.js";
 import { Mark } from "./icons.js";
-import { begin, end, found, isOver, keep, signIn } from "./session.js";
+import { begin, end, endsSoon, found, isOver, keep, signIn } from "./session.js";
 import { Dialog, Field, Loading, Press } from "./ui.js";
 import { t } from "./words.js";
 
@@ -73,6 +73,22 @@ function ByKey({ onDone }) {
     ${error ? html`<p class="notice error" role="alert">${inWords(error)}</p>` : null}
     ${h(Field, { label: t("Or paste an API key"), value: key, onInput: setKey, isSecret: true, onEnter: enter, hint: t("The key is not stored. It becomes a sign-in that ends 8 hours after your last request.") })}
     <p>${h(Press, { kind: "primary", onPress: enter, isDisabled: key.trim() === "", children: t("Sign in") })}</p></div>`;
+}
+
+/** A line that says when the sign-in ends, from a quarter of an hour before: a press keeps it, or signs in again in place. */
+export function EndsSoon() {
+  const [isAsked, setAsked] = useState(false);
+  const soon = endsSoon.value;
+  if (soon === null) return null;
+  const before = signIn.value;
+  async function renewed() {
+    setAsked(false);
+    if (before !== null) await end(before).catch(() => undefined);
+  }
+  const at = new Date(soon.at).toLocaleTimeString(undefined, { timeStyle: "short" });
+  return html`<div class="c-soon notice warning" role="status"><span>${t("Your sign-in ends at {time}.", { time: at })}</span>
+      ${soon.isIdle ? h(Press, { onPress: () => get("/whoami").catch(() => undefined), children: t("Stay signed in") }) : h(Press, { onPress: () => setAsked(true), children: t("Sign in again") })}</div>
+    ${isAsked ? h(Dialog, { title: t("Sign in again"), onClose: () => setAsked(false), children: html`<p>${t("The page stays as it is.")}</p>${h(ByKey, { onDone: renewed })}` }) : null}`;
 }
 
 /** Over a page whose sign-in has ended. Everything that was typed stays. */

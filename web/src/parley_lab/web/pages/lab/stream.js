@@ -32,7 +32,7 @@ export function follow(path, token, cursor, on, { mayAsk = true } = {}) {
   async function run() {
     while (!ending.signal.aborted) {
       const isStream = !mayAsk || heldBackAt === 0 || performance.now() - heldBackAt > TRY_STREAM_MS;
-      const end = isStream ? await connect(path, FIRST_SIGN_MS, LONGEST_SILENCE_MS) : await connect(`${path}?wait=false`, LONGEST_WAIT_MS, LONGEST_WAIT_MS);
+      const end = isStream ? await connect(path, FIRST_SIGN_MS, LONGEST_SILENCE_MS) : await connect(`${path}${path.includes("?") ? "&" : "?"}wait=false`, LONGEST_WAIT_MS, LONGEST_WAIT_MS);
       if (end === "over" || ending.signal.aborted) return;
       if (isStream && mayAsk && end === "silent") {
         // Whether the network is away, or holds the stream back, the next request shows.

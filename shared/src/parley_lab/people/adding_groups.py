@@ -1,0 +1,118 @@
+"""Lab staff add groups to an experiment that runs: each like a group of the file, after all others."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.base import seeds
+from parley_lab.base.errors import Conflict, InvalidInput, Paused, Problem
+from parley_lab.design import MAX_MEMBERS, CohortAssignment, Experiment, allocate
+from parley_lab.design.treatments import treatment_named
+from parley_lab.members.designs import design
+from parley_lab.people.assigning import given_at_opening
+from parley_lab.people.making import arm_of, make_cohorts
+from parley_lab.people.own_arms import lock_draws
+from parley_lab.store.session import Session
+
+# A pause and the end of the experiment take a lock on this row that waits for this one.
+_EXPERIMENT: Final = text(
+    """
+    SELECT id, status, seed, pace, model_mode, language, is_test, version, document
+    FROM experiments WHERE id = :experiment_id FOR SHARE
+    """
+)
+_COHORTS: Final = text(
+    """
+    SELECT c.path, c.treatment_id, (SELECT count(*) FROM members m WHERE m.cohort_id = c.id) AS members
+    FROM cohorts c WHERE c.experiment_id = :experiment_id
+    """
+)
+
+
+async def add_groups(
+    session: Session, experiment_id: UUID, count: int, arm: str | None, now: datetime, *, actor: str
+) -> list[UUID]:
+    """The ids of so many new groups of this arm; None: each of the arm that has the fewest groups then.
+
+    The lock of joining is held: of two who add at once, the second comes after the groups of the first.
+
+    Raises:
+        NotFound: there is no such arm.
+        InvalidInput: no group of the file can be added to, or there would be too many members.
+        Paused: the experiment is paused.
+        Conflict: it does not run.
+    """
+    await lock_draws(session, experiment_id)
+    row = await session.one(_EXPERIMENT, {"experiment_id": experiment_id})
+    if row.status == "paused":
+        raise Paused
+    if row.status != "running":
+        raise Conflict("This experiment is not running.", reason="not_running")
+    experiment = Experiment.model_validate(row.document)
+    if arm is not None:
+        treatment_named(experiment, arm)
+    plan = allocate(experiment, row.seed)
+    there = await session.all(_COHORTS, {"experiment_id": experiment_id})
+    patterns = _patterns(plan, arm)
+    used = Counter(one.treatment_id for one in there)
+    # Groups that are still made by people who come have their numbers already.
+    last = max(_number(one.path) for one in (*plan, *there))
+    added = _added(patterns, used, count, last, actor)
+    if sum(one.members for one in there) + sum(len(one.seats) + len(one.mediators) for one in added) > MAX_MEMBERS:
+        problem = Problem("count", str(count), f"groups with which there are at most {MAX_MEMBERS} members")
+        raise InvalidInput("So many groups cannot be added.", [problem])
+    for cohort in added:
+        given = await given_at_opening(session, row.document.get("assigned") or [], experiment_id, row.seed, cohort)
+        arms = {arm_of(cohort), *cohort.own_arms}
+        designs = {one: await design(session, experiment_id, row.version, one) for one in sorted(arms)}
+        await make_cohorts(session, row, [cohort], designs, given, now)
+    return [seeds.row_id(experiment_id, cohort.path) for cohort in added]
+
+
+def _patterns(plan: Sequence[CohortAssignment], arm: str | None) -> Mapping[str, CohortAssignment]:
+    """The first group of each arm, or of this one."""
+    found: dict[str, CohortAssignment] = {}
+    for cohort in plan:
+        if arm in (None, cohort.treatment_id):
+            found.setdefault(arm_of(cohort), cohort)
+    # Groups of people who are there have numbers of their own, and are made as people come.
+    if not found or any(cohort.together for cohort in plan):
+        problem = Problem("treatment", repr(arm), "the arm of a group that is made at the start or by coming")
+        raise InvalidInput("No group of the file is like that.", [problem])
+    return found
+
+
+def _added(
+    patterns: Mapping[str, CohortAssignment], used: Counter[str], count: int, last: int, actor: str
+) -> list[CohortAssignment]:
+    added = []
+    for number in range(last + 1, last + 1 + count):
+        arm = min(patterns, key=lambda one: used[one])
+        used[arm] += 1
+        added.append(_like(patterns[arm], f"c{number}", actor))
+    return added
+
+
+def _like(cohort: CohortAssignment, path: str, actor: str) -> CohortAssignment:
+    return replace(
+        cohort,
+        path=path,
+        name=path,
+        seats=tuple(replace(one, path=_below(path, one.path)) for one in cohort.seats),
+        mediators=tuple(replace(one, path=_below(path, one.path)) for one in cohort.mediators),
+        allocated={"rule": "added", "by": actor},
+        on_arrival=False,
+    )
+
+
+def _below(path: str, seat: str) -> str:
+    return f"{path}/{seat.partition('/')[2]}"
+
+
+def _number(path: str) -> int:
+    return int(path.removeprefix("c"))
