@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import pytest
 import pytest_asyncio
 import yaml
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, FilePayload, Page, expect
 
 from parley_lab.store import keys, sign_ins
 from parley_lab.store.databases import connect
@@ -236,6 +236,21 @@ async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: B
     await expect(board.locator(".c-dot.c-out")).to_have_count(2)
 
 
+async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment = lab.started(GROUPS)
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+
+    await page.get_by_role("button", name="Guests").click()
+    file: FilePayload = {"name": "guests.csv", "mimeType": "text/csv", "buffer": b"p-17,Ada\np-18,Bo\n"}
+    await page.get_by_label("File of a guest list").set_input_files(file)
+    await page.get_by_role("button", name="Save 2 guests").click()
+    await expect(page.get_by_text("0 of 2 came")).to_be_visible()
+    assert await faults(page) == []
+
+    listed = lab.ask("GET", f"/v1/experiments/{experiment['id']}/guests")["guests"]
+    assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
+
+
 async def test_people_who_wait_for_a_group_have_a_row_above_the_groups(desk: BrowserContext, lab: RunningLab) -> None:
     meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 3}]}
     experiment = lab.started({**GROUPS, "personas": [], "cohorts": [meeting]})
@@ -347,12 +362,12 @@ async def test_a_table_is_shown_a_page_at_a_time_in_german(browser: Browser, lab
 
 
 @pytest.mark.grid
-@pytest.mark.waits(60, reason="an arena of 84 games is played")
+@pytest.mark.waits(120, reason="an arena of 84 games is played")
 async def test_every_chart_of_an_arena_is_drawn(desk: BrowserContext, lab: RunningLab) -> None:
     made = lab.ask("POST", "/v1/experiments", yaml.safe_load(ARENA.read_text()))
     lab.ask("POST", f"/v1/experiments/{made['id']}/start")
     page = await signed_in(desk, lab, f"/console/e/{made['id']}")
-    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=50_000)
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=100_000)
 
     await page.goto(f"/console/e/{made['id']}/results")
     cards = page.locator(".c-charts > .c-card")

@@ -14,7 +14,7 @@ Spec = Mapping[str, Any]
 MOST_ROWS: Final = 10_000
 """Of one chart; a caution says that there are more."""
 _MOST_ARMS: Final = 7
-"""With more arms nothing is split by arm: nobody tells so many colours apart."""
+"""With more arms nothing is split by arm: readers cannot tell so many colours apart."""
 _MOST_QUESTIONS: Final = 24
 _MOST_VALUES: Final = 11
 """A question with so many different numbers has a bar for each; more are put into bins."""
@@ -116,6 +116,10 @@ def _by_arm(arms: Sequence[str]) -> Mapping[str, Any]:
     return {"color": arm, "yOffset": arm}
 
 
+def _count(title: str) -> Spec:
+    return {"aggregate": "count", "title": title, "axis": {"tickMinStep": 1, "format": ",d"}}
+
+
 def _flow(arms: Sequence[str]) -> _Wanted:
     return _Wanted(
         "flow",
@@ -126,7 +130,7 @@ def _flow(arms: Sequence[str]) -> _Wanted:
             "mark": "bar",
             "encoding": {
                 "y": {"field": "status", "type": "nominal", "title": None},
-                "x": {"aggregate": "count", "title": "participants"},
+                "x": _count("participants"),
                 **_by_arm(arms),
             },
         },
@@ -153,7 +157,7 @@ def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[_Wanted]:
                 "mark": "bar",
                 "encoding": {
                     "y": _value(is_number, len(values)),
-                    "x": {"aggregate": "count", "title": "answers"},
+                    "x": _count("answers"),
                     **_by_arm(arms),
                 },
             },
@@ -182,7 +186,7 @@ def _talk() -> _Wanted:
             "mark": "bar",
             "encoding": {
                 "x": {"field": "minutes", "type": "quantitative", "bin": {"maxbins": 30}, "title": "minutes"},
-                "y": {"aggregate": "count", "title": "messages"},
+                "y": _count("messages"),
                 "color": {"field": "author_kind", "type": "nominal", "title": "author"},
             },
         },
@@ -204,7 +208,7 @@ def _calls() -> _Wanted:
             "mark": "bar",
             "encoding": {
                 "x": {"field": "seconds", "type": "quantitative", "bin": {"maxbins": 30}, "title": "seconds"},
-                "y": {"aggregate": "count", "title": "calls"},
+                "y": _count("calls"),
                 "color": {"field": "status", "type": "nominal", "title": "status"},
             },
         },

@@ -71,7 +71,7 @@ function Drawn({ chart, title }) {
       view?.finalize();
     };
   }, [chart, width]);
-  return html`${state.error ? h(Failure, { error: state.error }) : state.isDrawn ? null : h(Loading, {})}<div class="c-drawn" role="img" aria-label=${title}><div ref=${place}></div></div>`;
+  return html`${state.error ? h(Failure, { error: state.error }) : state.isDrawn ? null : h(Loading, {})}<div class="c-drawn" role="img" aria-label=${title}><div ref=${place} aria-hidden="true"></div></div>`;
 }
 
 /** The width that there is, which changes with the window and is measured anew with the colours of another scheme. @param {{ current: HTMLElement | null }} place */

@@ -60,10 +60,11 @@ function Asked({ question }) {
   async function run() {
     if (!isReady) return;
     setError(null);
+    const before = told.value;
     try {
       await question.run(values);
       close();
-      tell(t("Done."));
+      if (told.value === before) tell(t("Done."));
     } catch (wrong) {
       setError(wrong);
     }

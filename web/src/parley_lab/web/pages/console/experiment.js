@@ -56,6 +56,7 @@ function Tabs({ id, here, isDraft }) {
 function Top({ experiment, again }) {
   const { id, name, status, model_mode: mode } = experiment;
   const [isLinked, setLinked] = useState(false);
+  const [isInviting, setInviting] = useState(false);
   const to = (/** @type {string} */ verb, /** @type {string} */ done) => act(async () => (await change("POST", `/experiments/${id}/${verb}`), await again()), done);
   async function start() {
     if (await to("start", t("It runs."))) go(`/console/e/${id}`);
@@ -69,6 +70,7 @@ function Top({ experiment, again }) {
     ${status === "draft" ? h(Switch, { label: t("Models"), value: mode, options: [["mock", t("mock")], ["real", t("real models")]], onChoose: (one) => void act(async () => (await change("PATCH", `/experiments/${id}`, { model_mode: one }), await again()), "") }) : html`<span class="c-pill">${word(mode)}</span>`}
     ${status === "draft" ? h(Press, { kind: "primary", icon: "play", onPress: start, children: t("Start") }) : null}
     ${status === "running" || status === "paused" ? h(Press, { icon: "link", onPress: () => setLinked(true), children: t("Link") }) : null}
+    ${status !== "ended" ? h(Press, { icon: "list", onPress: () => setInviting(true), children: t("Guests") }) : null}
     ${status === "running" || status === "paused" ? h(Press, { icon: "message", onPress: () => messageAll(experiment), children: t("Message to all") }) : null}
     ${status === "running" ? h(Press, { icon: "pause", onPress: () => to("pause", t("It is paused.")), children: t("Pause") }) : null}
     ${status === "paused" ? h(Press, { kind: "primary", icon: "play", onPress: () => to("resume", t("It goes on.")), children: t("Resume") }) : null}
@@ -78,6 +80,7 @@ function Top({ experiment, again }) {
     ${status === "draft" || status === "ended" ? h(Press, { kind: "bare", onPress: archive, children: experiment.is_archived ? t("Bring back") : t("Archive") }) : null}
     ${status === "draft" || status === "ended" ? h(Press, { kind: "bare", icon: "trash", onPress: () => remove(experiment), children: t("Delete") }) : null}` })}
     ${h(Why, { experiment })}
+    ${isInviting ? h(Dialog, { title: t("Guest list"), onClose: () => setInviting(false), children: h(Lazy, { load: () => import("./guests.js"), props: { experiment } }) }) : null}
     ${isLinked ? h(Dialog, { title: t("The link for people"), onClose: () => setLinked(false), children: h(Lazy, { load: () => import("./link.js"), props: { experiment } }) }) : null}`;
 }
 

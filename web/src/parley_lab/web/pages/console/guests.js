@@ -1,0 +1,40 @@
+/** The guest list: the external ids of people who may join, and who of them came. */
+import { h, html, useRef, useState } from "../vendor/preact.js";
+import { get } from "./api.js";
+import { change } from "./confirm.js";
+import { Failure, Field, Loaded, Press, Rows, useLoaded } from "./ui.js";
+import { t, word } from "./words.js";
+
+/** The ids in a text: one a line, of a table the first column. @param {string} text */
+const idsIn = (text) => text.split(/\r?\n/).map((line) => line.split(/[,;\t]/)[0].trim().replace(/^"(.*)"$/, "$1")).filter(Boolean);
+
+/** @param {{ experiment: any }} props */
+export default function Guests({ experiment }) {
+  const path = `/experiments/${experiment.id}/guests`;
+  const loaded = useLoaded(() => get(path), [path]);
+  return h(Loaded, { of: loaded, show: (found) => h(List, { key: String(found.guests.length), path, found, again: loaded.again }) });
+}
+
+/** @param {{ path: string, found: any, again: () => Promise<void> }} props */
+function List({ path, found, again }) {
+  const [text, setText] = useState(found.guests.map((/** @type {any} */ one) => one.external_id).join("\n"));
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [said, setSaid] = useState("");
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const ids = idsIn(text);
+  async function save() {
+    setError(null);
+    try {
+      await change("PUT", path, { guests: ids });
+      setSaid(t("The list is saved."));
+      await again();
+    } catch (wrong) {
+      setError(wrong);
+    }
+  }
+  return html`<p>${t("Only people with one of these ids in their link may join. An empty list lets everybody.")}</p>${error ? h(Failure, { error }) : null}
+    ${h(Field, { label: t("External ids, one a line"), value: text, onInput: setText, isLong: true })}
+    <input ref=${input} class="hidden" type="file" tabindex="-1" accept=".csv,.txt" aria-label=${t("File of a guest list")} onChange=${async (/** @type {any} */ event) => setText(await event.currentTarget.files[0].text())} />
+    <div class="c-acts">${h(Press, { kind: "primary", onPress: save, children: t("Save {count} guest|Save {count} guests", { count: ids.length }) })}${h(Press, { icon: "upload", onPress: () => input.current?.click(), children: t("Read a file") })}<span class="c-small" role="status">${said}</span></div>
+    ${found.guests.length ? html`<h3>${t("{number} of {all} came", { number: found.came, all: found.guests.length })}</h3>${h(Rows, { caption: t("Guests"), isCompact: true, columns: [t("external id"), t("member"), t("state")], rows: found.guests.map((/** @type {any} */ one) => [one.external_id, one.path ?? "", word(one.status)]) })}` : null}`;
+}
