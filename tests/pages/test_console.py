@@ -251,6 +251,20 @@ async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: Browser
     assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
 
 
+async def test_ctrl_k_jumps_to_a_member_of_the_open_experiment(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment = lab.started(GROUPS)
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    await expect(page.get_by_role("table", name="Groups by stages")).to_be_visible()
+
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("c2/m2")
+    await expect(page.get_by_role("dialog").get_by_role("button", name="c2/m2")).to_be_visible()
+    assert await faults(page) == []
+    await page.keyboard.press("Enter")
+
+    await expect(page.get_by_role("complementary", name="c2/m2")).to_be_visible()
+
+
 async def test_people_who_wait_for_a_group_have_a_row_above_the_groups(desk: BrowserContext, lab: RunningLab) -> None:
     meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 3}]}
     experiment = lab.started({**GROUPS, "personas": [], "cohorts": [meeting]})
@@ -362,12 +376,15 @@ async def test_a_table_is_shown_a_page_at_a_time_in_german(browser: Browser, lab
 
 
 @pytest.mark.grid
-@pytest.mark.waits(120, reason="an arena of 84 games is played")
+@pytest.mark.waits(60, reason="an arena of 12 games is played")
 async def test_every_chart_of_an_arena_is_drawn(desk: BrowserContext, lab: RunningLab) -> None:
-    made = lab.ask("POST", "/v1/experiments", yaml.safe_load(ARENA.read_text()))
+    arena = yaml.safe_load(ARENA.read_text())
+    arena["stages"][0]["horizon"]["rounds"] = 4
+    arena["pairings"] = {**arena["pairings"], "replicates": 2, "round_robin": ["tft", "alld", "coin"]}
+    made = lab.ask("POST", "/v1/experiments", arena)
     lab.ask("POST", f"/v1/experiments/{made['id']}/start")
     page = await signed_in(desk, lab, f"/console/e/{made['id']}")
-    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=100_000)
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=40_000)
 
     await page.goto(f"/console/e/{made['id']}/results")
     cards = page.locator(".c-charts > .c-card")

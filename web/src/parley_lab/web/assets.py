@@ -136,13 +136,16 @@ class Assets:
         """The HTML document that begins with this script, with the words of this language in it."""
         if entry == CONSOLE and f"{_OF_CONSOLE}{language}.json" not in self.files:
             language = "en"
-        given = {
+        given: dict[str, object] = {
             "assets": self.root,
             "kinds": self.kinds,
             "spoken": self.spoken,
             "languages": self.languages,
             "language": language,
         }
+        if entry == CONSOLE:
+            # It shows pages of kinds in frames, which link no sheet that is not there.
+            given["styled"] = [path.split("/")[1] for path in self.files if re.fullmatch(r"kinds/[^/]+/page.css", path)]
         words = json.dumps(self.words(entry, language), ensure_ascii=False).replace("<", "\\u003c")
         preloaded = "\n".join(f'<link rel="modulepreload" href="{self.root}/{path}">' for path in self.first(entry))
         styles = "\n".join(f'<link rel="stylesheet" href="{self.root}/{path}">' for path in self.styles(entry))

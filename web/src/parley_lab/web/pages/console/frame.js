@@ -1,6 +1,7 @@
 /** What is around every page: the bar, where one is, who is signed in, and whether the lab is there. */
 import { h, html, useErrorBoundary } from "../vendor/preact.js";
 import { parts } from "./address.js";
+import { Jump } from "./jump.js";
 import { Mark } from "./icons.js";
 import { lost } from "./live.js";
 import { signIn, signOut } from "./session.js";
@@ -22,5 +23,5 @@ export function Frame({ children }) {
         ${h(Press, { kind: "bare", onPress: signOut, children: t("Sign out") })}</span></header>
     ${h(EndsSoon, {})}
     <main id="main" class="c-main">${error ? h(Failure, { error: new Error(t("This page has failed. Load it again.")), onAgain: reset }) : children}</main>
-    ${h(SignInAgain, {})}</div>`;
+    ${h(SignInAgain, {})}${h(Jump, {})}</div>`;
 }

@@ -45,7 +45,8 @@ function Inside({ me, page }) {
 
 /** The style sheets of participants' pages, made here since a frame of its own takes no links. @param {string} kind @returns {Promise<CSSStyleSheet[]>} */
 async function stylesOf(kind) {
-  const texts = await Promise.all([`${lab.assets}/lab.css`, `${lab.assets}/kinds/${kind}/page.css`].map(async (address) => {
+  const own = lab.styled.includes(kind) ? [`${lab.assets}/kinds/${kind}/page.css`] : [];
+  const texts = await Promise.all([`${lab.assets}/lab.css`, ...own].map(async (address) => {
     const { answer, text } = await fetched(address);
     return answer.ok ? text : "";
   }));
