@@ -80,5 +80,30 @@ async def test_drawn_rows_are_the_same_on_the_page_in_the_prompt_and_in_the_data
     assert sorted(wide["Cid"][f"guesses.{name}.guess"] for name in item) == ["", "", "5", "5", "5", "5"]
 
 
+async def test_a_conjoint_has_a_line_for_each_profile_that_a_member_saw(database: Database, tmp_path: Path) -> None:
+    choose = {"id": "choose", "kind": "choice", "title": "Which?"}
+    options = [{"id": letter, "text": f"{{{{row.{letter}}}}}"} for letter in "ab"]
+    attributes = {"price": [10, 20, 30], "colour": ["red", "blue"]}
+    flats = {"id": "flats", "kind": "survey", "rows": {"attributes": attributes, "tasks": 3, "shuffle": True}}
+    stage = {**flats, "ask": "by_row", "questions": [{**choose, "options": options}]}
+    async with playing(database, stages=[stage], **a_cast(scripts={"flats": {"policy": "random"}})) as ana:
+        shown = (await ana.page("flats"))["view"]["questions"]
+        await ana.go_on("flats", {f"{task}.choose": "b" for task in (1, 2, 3)})
+        assert set((await ana.statuses()).values()) == {"completed"}
+        lines = await ana.data(tmp_path, "profiles_flats.csv")
+        long = await ana.data(tmp_path, "answers.csv")
+        members = {row["name"]: row["path"] for row in await ana.data(tmp_path, "members.csv")}
+        of_bob = await ana.prompts("Bob", "flats")
+
+    assert len(lines) == 3 * 3 * 2
+    anas = [line for line in lines if line["participant"] == members["Ana"]]
+    assert [line["chosen"] for line in anas] == ["false", "true"] * 3
+    texts = [option["text"] for question in shown for option in question["options"]]
+    assert texts == ["; ".join(f"{name}: {line[name]}" for name in line["attribute_order"].split()) for line in anas]
+    for line in (line for line in lines if line["participant"] == members["Bob"]):
+        assert "; ".join(f"{name}: {line[name]}" for name in line["attribute_order"].split()) in of_bob
+    assert {row["row"] for row in long} == {"1", "2", "3"}
+
+
 def _of(lines: list[dict[str, str]], one: dict[str, str]) -> list[dict[str, str]]:
     return [line for line in lines if line["participant_id"] == one["participant_id"]]

@@ -64,7 +64,7 @@ def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]
 def _counted(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: Sequence[BaseQuestion]) -> str:
     if not isinstance(stage, AskedOfRows) or stage.rows is None:
         return f"questions: {len(asked)}"
-    drawn_of = f"rows: {len(stage.rows.items)}, of which each person is asked {len(rows)}"
+    drawn_of = f"rows: {len(stage.rows.listed)}, of which each person is asked {len(rows)}"
     return f"{drawn_of}, questions: {len(asked)}"
 
 

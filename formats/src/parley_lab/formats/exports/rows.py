@@ -188,6 +188,9 @@ def rows_of_stages(arms: Mapping[str, Resolved]) -> tuple[list[str], list[dict[s
     """The rows that stages ask about: the columns of a table and its lines, one for each row as arms have it."""
     columns, lines = dict.fromkeys(("stage", *ROW_COLUMNS[:1])), list[dict[str, Json]]()
     for stage_id, rows in _rows_of(arms):
+        if rows.attributes:
+            # Each participant has rows of their own, which are in a table of the kind.
+            continue
         columns.update(dict.fromkeys(name for name in rows.columns if name not in ("id", *columns)))
         for row_id, item in zip(rows.ids, rows.items, strict=True):
             own = {name: cell for name, cell in item.items() if name != "id"}

@@ -20,6 +20,7 @@ from pydantic import (
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, Problem
 from parley_lab.contracts.experiment import StageConfig
+from parley_lab.kinds.questions.profiles import bad_attributes
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import (
     ID,
@@ -92,6 +93,12 @@ class AskedOfRows(StageConfig):
             raise placed_in_file(error, rows, len(written)) from None
         return stage._of_rows(rows, written)
 
+    def with_items(self, items: Sequence[Mapping[str, Json]]) -> Self:
+        """The same questions about these rows."""
+        assert self._written is not None
+        fields = {**self.model_dump(exclude={"rows"}), "questions": self._written.questions}
+        return type(self).model_validate({**fields, "rows": {"items": items}})
+
     def _of_rows(self, rows: Rows, written: Sequence[Json]) -> Self:
         made: Sequence[BaseQuestion] = self.questions  # type: ignore[attr-defined]  # each kind says which it takes
         asked = {question.id for question in made[: len(written)]}
@@ -131,7 +138,7 @@ def _rows_in(value: Json) -> tuple[Rows | None, Sequence[Json]]:
         rows = _ROWS.validate_python(value["rows"])
     except ValidationError:
         return None, ()
-    is_usable = 0 < len(rows.items) * len(rows.combinations) * len(written) <= MOST_ASKED
+    is_usable = 0 < len(rows.listed) * len(rows.combinations) * len(written) <= MOST_ASKED
     return (rows, written) if is_usable else (None, ())
 
 
@@ -142,6 +149,11 @@ def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Prob
     rows = stage.rows
     if rows.file is not None:
         yield Problem("rows.file", "a table", "`items`: only the command line reads tables")
+    elif not rows.attributes and (rows.never or rows.tasks != 1 or rows.draw != 2):
+        yield Problem("rows", "tasks of profiles", "`attributes` beside them; or leave out `tasks`, `draw` and `never`")
+    elif rows.attributes:
+        yield from bad_attributes(rows)
+        yield from _unknown_columns(stage, rows)
     elif not rows.items:
         yield Problem("rows.items", "no rows", "a row for each thing that the questions are about")
     elif stage._written is None:

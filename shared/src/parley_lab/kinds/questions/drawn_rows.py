@@ -8,8 +8,9 @@ from parley_lab.base import seeds
 from parley_lab.base import variables as texts
 from parley_lab.kinds import OwnView
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.profiles import Task, drawn_profiles
 from parley_lab.kinds.questions.questions import BaseQuestion
-from parley_lab.kinds.questions.rows import Rows
+from parley_lab.kinds.questions.rows import Rows, as_item
 
 StageT = TypeVar("StageT", bound=AskedOfRows)
 CHANCE: Final = "chance"
@@ -25,8 +26,23 @@ def asked_of(stage: StageT, view: OwnView) -> StageT:
     """The stage with the reader's rows alone, each with the questions and options in the file's order."""
     if stage.rows is None or not stage.is_drawn_of_rows or CHANCE not in view.draws:
         return stage
+    if tasks := profiles_of(stage, view):
+        return with_profiles(stage, tasks)
     seed, seat = chance_of(view)
     return with_rows(stage, drawn_rows(stage.rows, lambda name: seeds.rng(seed, f"{seat}/rows/{name}")))
+
+
+def with_profiles(stage: StageT, tasks: Sequence[Task]) -> StageT:
+    """The stage with the questions of these tasks."""
+    return stage.with_items([as_item(number, profiles) for number, profiles in enumerate(tasks, start=1)])
+
+
+def profiles_of(stage: AskedOfRows, view: OwnView) -> list[Task]:
+    """The profiles of the reader, task by task; none where they are not drawn."""
+    if stage.rows is None or not stage.rows.attributes or CHANCE not in view.draws:
+        return []
+    seed, seat = chance_of(view)
+    return drawn_profiles(stage.rows, seeds.rng(seed, f"{seat}/profiles"))
 
 
 def with_rows(stage: StageT, drawn: Mapping[str, Mapping[str, str]]) -> StageT:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
@@ -20,6 +20,9 @@ from parley_lab.contracts.experiment import Document, Slug
 
 Json = Any
 Cell = str | int | float | bool | None
+Attribute = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,40}$")]
+PROFILES: Final = "abcdefgh"
+"""How the profiles of a task are named."""
 ROW: Final = "row"
 """The name by which texts have the values of a row: `{{row.name}}`."""
 ID: Final = "id"
@@ -58,28 +61,45 @@ class Rows(Document):
     numbers: tuple[str, ...] = ()
     """Columns of a file whose cells are numbers."""
     shuffle: bool = False
-    """Whether each participant has the rows in a different order."""
+    """Whether each participant has the rows in a different order; with `attributes`, these."""
     take: int | None = Field(default=None, ge=1)
     """How many rows are drawn for each participant; left out: all."""
     by: str | None = None
     """A column: of each of its values as many rows are drawn."""
+    attributes: dict[Attribute, tuple[Cell, ...]] = Field(default={}, max_length=20)
+    """Instead of rows: attributes with their levels. Each row is a task with profiles, `a`, `b` and so on, whose levels
+    are drawn for each participant; `{{row.a}}` is a profile in words, and `{{row.a_price}}` one of its levels."""
+    tasks: int = Field(default=1, ge=1, le=100)
+    """How many tasks there are, with `attributes`."""
+    draw: int = Field(default=2, ge=1, le=8)
+    """How many profiles a task has, no two of them the same."""
+    never: tuple[dict[Attribute, Cell], ...] = ()
+    """Combinations of levels that no profile has."""
     levels: dict[Slug, tuple[str, ...]] = Field(default={}, max_length=4)
     """Names with columns, such as `anchor: [low, high]`: for each participant and row one of the columns is drawn, each
     as often, and `{{row.anchor}}` is the row's value in it."""
 
     @property
+    def listed(self) -> Sequence[Mapping[str, Cell]]:
+        """The rows; with attributes an example of each task, since participants have tasks of their own."""
+        if not self.attributes:
+            return self.items
+        profile = {name: levels[0] for name, levels in self.attributes.items() if levels}
+        return [as_item(number, [profile] * self.draw) for number in range(1, self.tasks + 1)]
+
+    @property
     def ids(self) -> tuple[str, ...]:
-        return tuple(id_of(item, number) for number, item in enumerate(self.items, start=1))
+        return tuple(id_of(item, number) for number, item in enumerate(self.listed, start=1))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that any row has."""
-        return tuple(dict.fromkeys(name for item in self.items for name in item))
+        return tuple(dict.fromkeys(name for item in self.listed for name in item))
 
     @property
     def is_drawn(self) -> bool:
         """Whether members have other rows, or in another order, or with other levels."""
-        return self.shuffle or self.take is not None or bool(self.levels)
+        return self.shuffle or self.take is not None or bool(self.levels) or bool(self.attributes)
 
     @property
     def combinations(self) -> tuple[Combination, ...]:
@@ -88,6 +108,15 @@ class Rows(Document):
     def combined(self, levels: Mapping[str, str]) -> Combination:
         """The combination of these levels; of a level that is not named the first."""
         return tuple(levels.get(name, columns[0]) for name, columns in self.levels.items())
+
+
+def as_item(number: int, profiles: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
+    """A task as a row: its number, each profile in words, and each of its levels."""
+    item: dict[str, Cell] = {ID: str(number)}
+    for letter, profile in zip(PROFILES, profiles, strict=False):
+        said = (f"{name.replace('_', ' ')}: {texts.as_text(level)}" for name, level in profile.items())
+        item |= {letter: "; ".join(said), **{f"{letter}_{name}": level for name, level in profile.items()}}
+    return item
 
 
 def id_of(item: Mapping[str, Json], number: int) -> str:
@@ -111,7 +140,7 @@ def row_by_row(rows: Rows) -> Iterator[tuple[int, Combination, Mapping[str, Json
     """Each row in each combination of levels: its number from 1, and what texts may name of it."""
     empty = dict.fromkeys(rows.columns)
     combinations = rows.combinations
-    for number, (row_id, item) in enumerate(zip(rows.ids, rows.items, strict=True), start=1):
+    for number, (row_id, item) in enumerate(zip(rows.ids, rows.listed, strict=True), start=1):
         for combination in combinations:
             levels = {name: item.get(column) for name, column in zip(rows.levels, combination, strict=True)}
             yield number, combination, {**empty, **item, ID: row_id, **levels}

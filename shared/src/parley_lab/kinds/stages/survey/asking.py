@@ -84,8 +84,8 @@ class SurveyQuestions(Questions):
         rows, asked = self._stage.rows, self._stage.questions
         if rows is None:
             return len(asked)
-        count = rows.take or len(rows.items)
-        return count if self._stage.ask == "by_row" else count * len(asked) // len(rows.items)
+        count = rows.take or len(rows.listed)
+        return count if self._stage.ask == "by_row" else count * len(asked) // len(rows.listed)
 
 
 class WholePage(Question):

@@ -9,7 +9,15 @@ from typing import Any, Final
 from parley_lab.base import rules, seeds
 from parley_lab.kinds import Column, Draws, Json, Member, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
-from parley_lab.kinds.questions.drawn_rows import CHANCE, asked_of, chance_of, row_id_of, with_rows
+from parley_lab.kinds.questions.drawn_rows import (
+    CHANCE,
+    asked_of,
+    chance_of,
+    profiles_of,
+    row_id_of,
+    with_profiles,
+    with_rows,
+)
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
@@ -79,7 +87,10 @@ def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> d
         return dict(page)
     had = ordered(stage, view)
     order: dict[str, Any] = {}
-    if stage.is_drawn_of_rows:
+    if tasks := profiles_of(stage, view):
+        order["profiles"] = [list(map(dict, profiles)) for profiles in tasks]
+        order["attributes"] = list(tasks[0][0])
+    elif stage.is_drawn_of_rows:
         order["rows"] = list(dict.fromkeys(map(row_id_of, had.questions)))
         order["levels"] = {one.row.id: dict(one.row.levels) for one in had.questions if one.row and one.row.levels}
     if stage.shuffle_questions:
@@ -96,6 +107,10 @@ def without_order(page: Json) -> Json:
 def as_answered(stage: SurveyStage, page: Json) -> SurveyStage:
     """The stage with the rows that the stored page is about, as they were asked; without drawn rows as it is."""
     order = page.get(ORDER) if isinstance(page, Mapping) else None
+    if stage.is_drawn_of_rows and isinstance(order, Mapping) and "profiles" in order:
+        # Keys of stored objects keep no order.
+        tasks = [[{name: one[name] for name in order["attributes"]} for one in task] for task in order["profiles"]]
+        return with_profiles(stage, tasks)
     if not stage.is_drawn_of_rows or not isinstance(order, Mapping) or "rows" not in order:
         return stage
     return with_rows(stage, {row_id: order["levels"].get(row_id, {}) for row_id in order["rows"]})
@@ -113,7 +128,7 @@ def columns(stage: SurveyStage) -> list[Column]:
 def _columns_of_rows(stage: SurveyStage) -> list[Column]:
     """Of each row its place among those that were asked, and its levels."""
     rows = stage.rows
-    if rows is None or not stage.is_drawn_of_rows:
+    if rows is None or not stage.is_drawn_of_rows or rows.attributes:
         return []
     said = {"place": "The place", **{name: f"The level of {name}" for name in rows.levels}}
     return [

@@ -1,15 +1,18 @@
 """The data of a survey."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from parley_lab.kinds import Answered, Column, Data, Json, Label, RowAsked
+from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, RowAsked, Table
 from parley_lab.kinds.questions import one
+from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.questions.rows import PROFILES, named
 from parley_lab.kinds.stages.survey import entries, order
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
+_OF_PROFILES: Final = ("participant", "task", "profile", "chosen", "attribute_order")
 SCORE: Final = Column("score", Label("How many answers are correct", "correct_answers"), "integer", derived=True)
 
 
@@ -18,6 +21,10 @@ class SurveyData(Data):
 
     def __init__(self, stage: SurveyStage) -> None:
         self._stage = stage
+        rows = stage.rows
+        if rows is not None and rows.attributes:
+            columns = (*_OF_PROFILES, *rows.attributes)
+            self.table = Table(f"profiles_{stage.id}", columns, lambda view: [*profile_rows(stage, view)])
 
     def columns(self) -> list[Column]:
         columns = [column for question in self._stage.questions for column in question.columns()]
@@ -61,6 +68,22 @@ class SurveyData(Data):
             return line
         row = RowAsked(line.row.id, None)
         return replace(line, label=question.id, is_correct=None, row=row) if line.row.levels else replace(line, row=row)
+
+
+def profile_rows(stage: SurveyStage, view: LabView) -> Iterator[dict[str, Json]]:
+    """A line for each profile that a participant saw. `chosen`: whether the first question with the profiles as its
+    options was answered so; empty without an answer."""
+    written = [one for one in stage.questions if isinstance(one, ChoiceQuestion) and one.row is not None]
+    asked = next((one.row.asks for one in written if one.row and set(one.option_ids) <= {*PROFILES}), "")
+    for member in view.members:
+        page = view.answer(member.id, PAGE) or {}
+        drawn = page.get(order.ORDER, {})
+        for task, profiles in enumerate(drawn.get("profiles", ()), start=1):
+            answer = page.get(named(str(task), asked))
+            for letter, profile in zip(PROFILES, profiles, strict=False):
+                chosen = None if answer is None else answer == letter
+                shown = {"attribute_order": " ".join(drawn["attributes"]), **profile}
+                yield {"participant": member.path, "task": task, "profile": letter, "chosen": chosen, **shown}
 
 
 def _placed(line: Answered, places: Mapping[str, int]) -> Answered:
