@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from parley_lab.base.errors import InvalidInput
+from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.experiment import PersonasFrom
 from parley_lab.design.persona_table import csv_table
 from parley_lab.design.reading import read
@@ -101,3 +101,47 @@ def test_a_thousand_rows_of_three_questions_are_written_out_once_for_each_arm() 
 
     assert len(found.questions) == 1000
     assert found.questions[-1].title == "Thing 999 in metres?"
+
+
+PICTURES = """
+parley: 1
+name: Pictures
+stages:
+  - id: page
+    kind: survey
+    rows: [{ picture: one.png }, { picture: two.png }]
+    questions:
+      - id: like
+        kind: choice
+        title: "Which?"
+        options:
+          - { id: it, text: This, image: { file: "{{row.picture}}", alt: "{{row.picture}}" } }
+          - { id: none, text: None }
+cohorts: [{ seats: [{ open: true }] }]
+"""
+
+
+def test_each_row_may_have_a_picture_of_its_own() -> None:
+    def content(name: str) -> bytes:
+        return b"\x89PNG\r\n\x1a\n" + name.encode()
+
+    reading = read(PICTURES, "study.yaml", read_medium=content)
+    stage = reading.experiment({}).stages[0]
+
+    assert isinstance(stage, SurveyStage)
+    shown = [one.model_dump()["options"][0]["image"] for one in stage.questions]
+    assert [one["file"] for one in shown] == [file.name for file in reading.files]
+    assert [one["alt"] for one in shown] == ["one.png", "two.png"]
+
+
+def test_a_picture_that_is_not_there_is_told_at_its_row() -> None:
+    def missing(name: str) -> bytes:
+        raise InvalidInput("Not there.", [Problem(name, repr(name), "a file")])
+
+    with pytest.raises(InvalidInput) as refused:
+        read(PICTURES, "study.yaml", read_medium=missing).experiment({})
+
+    assert [one.where for one in refused.value.problems] == [
+        "stages[0].rows.items[0].picture",
+        "stages[0].rows.items[1].picture",
+    ]

@@ -1,5 +1,6 @@
 """Replaces the names of files in an experiment by those under which their contents are stored, before it is checked."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Final
@@ -11,6 +12,7 @@ Json = Any
 ReadMedium = Callable[[str], bytes]
 """Reads the content of the file with the name that the experiment file gives."""
 
+_OF_ROW: Final = re.compile(r"\{\{\s*row\.([A-Za-z0-9_-]+)\s*\}\}")
 _WITH_FILES: Final = ("stages", "treatments", "factors")
 
 
@@ -29,19 +31,50 @@ def with_media(value: Json, read_medium: ReadMedium) -> tuple[Json, list[StoredF
     whole = deepcopy(value)
     found: dict[str, StoredFile] = {}
     problems: list[Problem] = []
-    for where, one in named(whole):
-        if ending_of(one["file"]) is None:
+
+    def kept(where: str, name: str) -> str:
+        """The name of the stored file; that of the file where it cannot be stored."""
+        if ending_of(name) is None:
             # The check of the stage says so.
-            continue
+            return name
         try:
-            stored = _stored(one["file"], read_medium(one["file"]))
+            stored = _stored(name, read_medium(name))
         except InvalidInput as error:
-            if not is_stored_name(one["file"]):
-                problems += [Problem(f"{where}.file", each.found, each.expected) for each in error.problems]
-            continue
+            if not is_stored_name(name):
+                problems.extend(Problem(where, each.found, each.expected) for each in error.problems)
+            return name
         found[stored.name] = stored
-        one["file"] = stored.name
+        return stored.name
+
+    for where, one in named(whole):
+        one["file"] = kept(f"{where}.file", one["file"])
+    for where, stage in _stages(whole):
+        for one, column in _named_by_rows(stage):
+            one["file"] = f"{{{{row.{column}_file}}}}"
+            for index, item in enumerate(_items(stage)):
+                if isinstance(item.get(column), str):
+                    item[f"{column}_file"] = kept(f"{where}.rows.items[{index}].{column}", item[column])
     return whole, list(found.values()), problems
+
+
+def _stages(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    stages = value.get("stages") if isinstance(value, Mapping) else None
+    for index, stage in enumerate(stages if isinstance(stages, list) else ()):
+        if isinstance(stage, Mapping):
+            yield f"stages[{index}]", stage
+
+
+def _items(stage: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """The rows of a stage."""
+    rows = stage.get("rows")
+    items = rows.get("items") if isinstance(rows, Mapping) else rows
+    return [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+
+
+def _named_by_rows(stage: Mapping[str, Json]) -> list[tuple[dict[str, Json], str]]:
+    """What names a file by a column of the rows, and the column: each row then gets the name of a stored file."""
+    places = ((one, _OF_ROW.fullmatch(one["file"])) for _, one in named_files(stage.get("questions")))
+    return [(one, place[1]) for one, place in places if place is not None and not place[1].endswith("_file")]
 
 
 def _stored(name: str, content: bytes) -> StoredFile:
