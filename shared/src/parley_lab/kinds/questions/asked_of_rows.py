@@ -39,6 +39,7 @@ from parley_lab.kinds.questions.rows import (
 
 Json = Any
 _ROWS: Final[TypeAdapter[Rows]] = TypeAdapter(AnyRows)
+_OF_ROWS: Final = ("rows", "one_page_each")
 _ROW_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -124,9 +125,7 @@ class AskedOfRows(StageConfig):
         if self._written is not None and "questions" in fields:
             return {**fields, "questions": list(self._written.questions)}
         # What a stage without rows says of itself is what it always was.
-        if self.rows is None:
-            fields.pop("rows", None)
-        return fields
+        return {name: part for name, part in fields.items() if name not in _OF_ROWS or part not in (None, False)}
 
 
 def _rows_in(value: Json) -> tuple[Rows | None, Sequence[Json]]:
