@@ -12,6 +12,7 @@ from parley_lab.contracts.experiment import PersonasFrom
 from parley_lab.design import load, read_personas, validate
 from parley_lab.design.own_words import with_words
 from parley_lab.design.persona_table import csv_table, with_table
+from parley_lab.design.row_tables import with_row_tables
 from parley_lab.design.tables import Table
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,12 @@ TABLE = b"id,name,age\nann,Ann,41\nbea,Bea,\n"
 OF_A_SURVEY = b"ResponseId,(067) How old were you?,condition,What do you think of trams?\nR_1aB,41,,Fine\n"
 
 
+OF_ROWS = b"id,topic,what,low,high\n" + b"".join(b"r%d,%d,Item %d,1,9\n" % (one, one % 2, one) for one in range(12))
+
+
 def _table(source: PersonasFrom) -> Table:
+    if source.file == "items.csv":
+        return csv_table(source, OF_ROWS)
     return csv_table(source, OF_A_SURVEY if source.columns else TABLE)
 
 
@@ -79,8 +85,9 @@ def test_an_example_of_the_documentation_is_valid(example: str) -> None:
         assert example.startswith("# yaml-language-server: $schema=../docs/schema/experiment-1.json")
     elif "parley" not in value:
         with_personas, problems = with_table(_completed(value), _table)
-        whole, of_words = with_words(with_personas, lambda _: b'{"send": "Spedisci"}')
-        assert not [*problems, *of_words]
+        with_rows, of_rows = with_row_tables(with_personas, _table)
+        whole, of_words = with_words(with_rows, lambda _: b'{"send": "Spedisci"}')
+        assert not [*problems, *of_rows, *of_words]
         validate(whole)
     elif "stages" in value:
         load(example)
