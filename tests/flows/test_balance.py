@@ -14,11 +14,12 @@ name: Two by two
 seed: 3
 stages: [{ id: page, kind: info, lines: ["{{framing}} {{length}}"] }]
 personas:
-  - { id: ana, attributes: { age: 30, town: Altmere } }
-  - { id: ben, attributes: { age: 41, town: Berg } }
+  - { id: ana, attributes: { age: 30, town: Altmere, children: "1" } }
+  - { id: ben, attributes: { age: 41, town: Berg, children: "2.5" } }
 cohorts: [{ count: 8, seats: [{ persona: ana }, { persona: ben }, { open: true }] }]
 factors:
   framing: [loss, gain]
+  to: [all]
   length: [short, long]
 """
 
@@ -36,12 +37,21 @@ async def test_the_data_have_factors_probabilities_and_the_balance(database: Dat
     await export(database, experiment_id, tmp_path, lab.clock.now())
 
     balance = table(tmp_path / "balance.csv")
-    assert [row["treatment"] for row in balance] == ["gain-long", "gain-short", "loss-long", "loss-short"]
+    assert [row["treatment"] for row in balance] == [
+        "gain-all-long",
+        "gain-all-short",
+        "loss-all-long",
+        "loss-all-short",
+    ]
     for row in balance:
-        assert (row["factor.framing"], row["factor.length"]) == tuple(row["treatment"].split("-"))
+        assert (row["factor.framing"], row["factor.to"], row["factor.length"]) == tuple(row["treatment"].split("-"))
+        # The database has no order of fields: it would put `to` first.
+        levels = [one for one in row if one in ("factor.framing", "factor.length")]
+        assert levels == ["factor.framing", "factor.length"]
         counted = [row[column] for column in ("cohorts", "seats", "people", "agents", "completed", "out")]
         assert counted == ["2", "6", "0", "4", "4", "0"]
         assert float(row["attribute.age.mean"]) == 35.5
+        assert float(row["attribute.children.mean"]) == 1.75
         assert "attribute.town.mean" not in row
     people = table(tmp_path / "participants.csv")
     assert {row["arm_probability"] for row in people} == {"0.25"}

@@ -70,6 +70,37 @@ async def test_what_is_wrong_with_answers_together_is_told_of_none_of_them(page:
     await expect(page.get_by_text("Expected: at most 10 in all.")).to_have_count(0)
 
 
+MONEY: dict[str, Any] = {
+    "id": "money",
+    "kind": "survey",
+    "name": "Money",
+    "groups": {"shares": {"total": {"equals": 100}}},
+    "questions": [
+        {"id": "rent", "kind": "number", "title": "Rent?", "minimum": 0, "group": "shares"},
+        {"id": "food", "kind": "number", "title": "Food?", "minimum": 0, "group": "shares"},
+        {"id": "back", "kind": "number", "title": "Back?", "maximum": {"question": "food"}},
+    ],
+}
+
+
+async def test_numbers_are_added_up_while_one_types_and_bounded_by_each_other(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**STUDY, "stages": [MONEY, STUDY["stages"][3]]}))
+    await page.get_by_label("Rent?").fill("60.5")
+    await expect(page.locator(".sum-so-far")).to_have_text("Total: 60.5 of 100")
+    await page.get_by_label("Food?").fill("30")
+    await page.get_by_label("Back?").fill("31")
+    await expect(page.locator(".sum-so-far")).to_have_text("Total: 90.5 of 100")
+
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.locator("main .problem")).to_have_text(
+        ["These numbers must add up to 100; they add up to 90.5.", "At most 30, please."]
+    )
+    await page.get_by_label("Food?").fill("39.5")
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
 async def test_rows_are_shown_one_at_a_time_and_where_one_was_the_page_goes_on(page: Page, lab: RunningLab) -> None:
     each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
     rows = [{"id": what, "what": what} for what in ("bus", "tram", "train")]

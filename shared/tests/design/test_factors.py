@@ -156,3 +156,13 @@ def test_groups_divide_the_seats() -> None:
     cohorts = [{"seats": [{"open": True, "count": 10}], "groups_of": 4}]
 
     assert complaints(cohorts=cohorts)["cohorts[0].groups_of"] == ("4", "a number that divides the 10 seats")
+
+
+def test_a_treatment_may_say_its_level_as_a_number() -> None:
+    words = {"framing": "loss", "length": "short"}
+    arms = [{"id": "low", "levels": {"dose": 1}}, {"id": "high", "levels": {"dose": 2.5}}]
+
+    assert [one.levels for one in file(factors=None, treatments=arms, variables=words).treatments] == [
+        {"dose": "1"},
+        {"dose": "2-5"},
+    ]

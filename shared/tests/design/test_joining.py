@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parley_lab.contracts.allocation import Allocation
 from parley_lab.design import ArmDraw, Block, draw_arm
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -64,3 +65,19 @@ def test_every_arm_is_as_likely_as_it_is_said_to_be() -> None:
 
     assert len(orders) == 6
     assert all(abs(count - 1000) < 150 for count in orders.values())
+
+
+@given(weights=st.dictionaries(st.sampled_from("abc"), st.integers(5, 70), min_size=2), seed=SEEDS)
+def test_weights_are_met_closely_within_every_twenty_people(weights: dict[str, int], seed: int) -> None:
+    cycle, how = sum(weights.values()), Allocation(method="blocked", weights={**weights})
+    drawn, block = list[str](), Block()
+    for _ in range(2 * cycle):
+        draw, block = draw_arm(block, sorted(weights), seed, how)
+        drawn.append(draw.arm)
+
+    assert Counter(drawn) == {arm: 2 * weight for arm, weight in weights.items()}
+    assert Counter(drawn[:cycle]) == weights
+    if cycle > 20:
+        for end in range(20, cycle, 20):
+            for arm, weight in weights.items():
+                assert abs(drawn[:end].count(arm) - end * weight / cycle) < len(weights)

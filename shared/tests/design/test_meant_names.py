@@ -113,6 +113,22 @@ cohorts: [{{ seats: [{{ open: true }}] }}]
     assert reading.experiment().name == "Nearly"
 
 
+def test_braces_inside_a_value_are_pointed_out_since_people_read_them() -> None:
+    file = """\
+parley: 1
+name: Braces
+variables: { town: Rome }
+stages: [{ id: a, kind: info, lines: ["{{greeting}}"] }]
+factors:
+  greeting: ["In {{town}}", hello]
+cohorts: [{ seats: [{ open: true }] }]
+"""
+    (warning,) = read(file, "x.yaml").warnings()
+
+    assert "factors.greeting" in warning.where
+    assert "{{town}}" in warning.found
+
+
 def test_an_arm_needs_no_values_for_a_stage_that_it_leaves_out() -> None:
     treatments: list[dict[str, Any]] = [
         {"id": "told", "variables": {"story": "Once."}},

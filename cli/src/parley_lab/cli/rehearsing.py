@@ -15,6 +15,7 @@ import httpx2
 from pydantic import TypeAdapter
 
 from parley_lab.base import seeds
+from parley_lab.base.fitting import fitted
 from parley_lab.base.rules import Rule, holds
 from parley_lab.base.schema_filler import fill
 from parley_lab.contracts.experiment import StageConfig
@@ -244,7 +245,7 @@ def filled(form: Mapping[str, Json], rng: Random) -> Json:
             # Most people tick what they are asked to tick.
             is_box = schema.get("type") == "boolean" and "const" not in schema
             answer[name] = rng.random() < _AGREEING if is_box else fill(schema, rng)
-    return answer
+    return fitted(form, answer)
 
 
 async def rehearse(
@@ -299,12 +300,16 @@ async def rehearse(
 def right_answers(stages: Iterable[StageConfig]) -> dict[str, Json]:
     """The answers that checks of what was read take as right, by stage."""
     return {
-        stage.id: {one["id"]: _one_right(one["correct"]) for one in stage.model_dump(mode="json")["questions"]}
+        stage.id: {
+            one["id"]: _one_right(one["correct"], is_number=one["kind"] == "number")
+            for one in stage.model_dump(mode="json")["questions"]
+        }
         for stage in stages
         if stage.kind == "comprehension"
     }
 
 
-def _one_right(correct: str | float | Sequence[str | float]) -> str:
+def _one_right(correct: str | float | Sequence[str | float], *, is_number: bool) -> str | float:
     """An answer that is right, as a person types or chooses it; the first where the file lists several."""
-    return str(correct if isinstance(correct, str | int | float) else correct[0])
+    right = correct if isinstance(correct, str | int | float) else correct[0]
+    return right if is_number else str(right)

@@ -11,6 +11,7 @@ from parley_lab.answers.filling_in import Mark, fill_in
 from parley_lab.answers.seats_again import give_seat_again
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, Outcome, in_sql, leading_to
+from parley_lab.design import Resolved
 from parley_lab.kinds import acts_on_moves
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
@@ -106,8 +107,9 @@ _MOVE = text(
     ), moved AS (
         UPDATE members SET position = position + 1, version = version + 1, arrived_at = :now,
             stepped_version = CASE WHEN :is_step THEN version + 1 ELSE stepped_version END,
-            status = CASE WHEN position + 1 >= cardinality(stage_ids) THEN 'completed' ELSE status END,
-            ended_at = CASE WHEN position + 1 >= cardinality(stage_ids) THEN :now ELSE ended_at END
+            stage_ids = CAST(:stage_ids AS text[]),
+            status = CASE WHEN position + 1 >= cardinality(CAST(:stage_ids AS text[])) THEN 'completed' ELSE status END,
+            ended_at = CASE WHEN position + 1 >= cardinality(CAST(:stage_ids AS text[])) THEN :now ELSE ended_at END
         WHERE id = :member_id AND position = :position AND status = 'in_progress'
         RETURNING id
     )
@@ -138,7 +140,7 @@ async def move_on(session: Session, standing: Standing, now: datetime, *, cause:
     stage = standing.stage
     assert stage is not None
     params = {"member_id": standing.member.id, "position": standing.position, "is_step": is_step, "now": now}
-    session.later(_MOVE, params)
+    session.later(_MOVE, {**params, "stage_ids": list(standing.stage_ids)})
     if any(ask.stage_id == stage.id for ask in standing.asks):
         session.later(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
     record_move(session, standing, now, cause=cause)
@@ -163,10 +165,21 @@ def is_quiet(standing: Standing) -> bool:
     if left is None or following is None or following not in standing.unlocked:
         return False
     entered = standing.design.stage(following)
-    if entered.stay.is_timed or acts_on_moves(parts_of(left)) or acts_on_moves(parts_of(entered)):
+    if (
+        depends_on_member(standing.design, following)
+        or entered.stay.is_timed
+        or acts_on_moves(parts_of(left))
+        or acts_on_moves(parts_of(entered))
+    ):
         return False
     # A stage that reads everybody's part of another opens when all are through with that one.
     return left.id not in standing.design.read_of_everybody
+
+
+def depends_on_member(design: Resolved, following: str) -> bool:
+    """Whether it is decided when a member comes there which stage follows: by a rule, or by their order of a block."""
+    stage = design.stage(following)
+    return stage.show_if is not None or stage.block in design.orders
 
 
 _END = text(

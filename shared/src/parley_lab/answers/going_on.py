@@ -6,11 +6,12 @@ from typing import Final
 
 from sqlalchemy import text
 
-from parley_lab.answers.advancing import end_member, move_on, record_move
+from parley_lab.answers.advancing import depends_on_member, end_member, move_on, record_move
 from parley_lab.kinds import PAGE, Done, End, Json, Pay, SetProfile
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.forgetting import forget
 from parley_lab.members.names import be_known_by
+from parley_lab.members.reader_texts import read_by
 from parley_lab.members.standing import Standing
 from parley_lab.store.batches import items_with
 from parley_lab.store.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
@@ -22,11 +23,20 @@ _SENT: Final = text("DELETE FROM partial_answers WHERE member_id = :member_id AN
 
 
 async def go_on(
-    session: Session, standing: Standing, done: Done, now: datetime, *, cause: str, is_step: bool = False
+    session: Session,
+    standing: Standing,
+    done: Done,
+    now: datetime,
+    *,
+    cause: str,
+    is_step: bool = False,
+    answered: Standing | None = None,
 ) -> None:
     """Move the member one stage further than `standing` says, or end their part if that is what the stage says.
 
-    `is_step` as in `move_on`. The caller holds the member's lock, and has read `standing` under it.
+    Stages right ahead that their rules leave out for the member are none of theirs from now on. `answered`: the
+    standing with the page that was just given, where `standing` is older. `is_step` as in `move_on`. The caller holds
+    the member's lock, and has read `standing` under it.
     """
     stage = standing.stage
     assert stage is not None
@@ -41,12 +51,27 @@ async def go_on(
         if has_ended and end.forgets:
             await forget(session, standing.member.id, standing.member.path, standing.member.profile.name or "")
         return
+    standing = await _on_own_way(session, standing, answered or standing, done)
     await move_on(session, standing, now, cause=cause, is_step=is_step)
     for effect in done.effects:
         if isinstance(effect, SetProfile):
             await be_known_by(session, standing.member.id, effect, stage.id, now, cause=cause)
         elif isinstance(effect, Pay):
             _pay(session, standing, effect, now)
+
+
+async def _on_own_way(session: Session, standing: Standing, answered: Standing, done: Done) -> Standing:
+    """The standing with the way ahead as it is for this member: with a block in their own order, without the stages
+    right ahead that their rules leave out."""
+    here, following = standing.stage, standing.next_stage_id
+    if here is None or following is None or not depends_on_member(answered.design, following):
+        return standing
+    if done.page is not None:
+        answered = answered.with_answer(here.id, PAGE, done.page)
+    design = await read_by(session, answered.design, answered.facts, answered.member.id)
+    way = design.in_own_order(standing.stage_ids, standing.position, answered.facts.variables)
+    gone = design.left_out(way[standing.position + 1 :])
+    return replace(standing, stage_ids=tuple(one for one in way if one not in gone))
 
 
 async def _tell_of_screened_out(session: Session, standing: Standing, stage_id: str, now: datetime) -> None:

@@ -89,6 +89,12 @@ def is_of_reader(name: str) -> bool:
     return name.partition(".")[0] in OF_READER
 
 
+def value_of(name: str, variables: Mapping[str, Json]) -> Json:
+    """The value of this name, or None."""
+    found = _look_up(name, variables)
+    return None if found is _UNDEFINED else found
+
+
 def as_text(value: Json) -> str:
     """A value inside a text: texts unchanged, nothing for null, everything else as JSON."""
     if value is None:

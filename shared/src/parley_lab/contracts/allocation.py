@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
+from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document, PersonaId, Slug
 from parley_lab.contracts.weights import ArmWeights, cycle_counts
 
@@ -42,6 +43,7 @@ class FactorLevel(Document):
     personas: dict[PersonaId, dict[str, Any]] = Field(default_factory=dict)
     model: dict[str, Any] = Field(default_factory=dict)
     leave_out: tuple[Slug, ...] = ()
+    keep: tuple[Slug, ...] = Field(default=(), exclude_if=is_empty)
     order: dict[Slug, tuple[Slug, ...]] = Field(default_factory=dict)
 
 

@@ -4,8 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from parley_lab.base.rules import is_none
 from parley_lab.contracts.experiment import Document, PersonaId, Slug
 from parley_lab.contracts.weights import ValueWeights, cycle_counts
+
+
+def _is_drawn(value: object) -> bool:
+    return value == "drawn"
+
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 
@@ -31,9 +37,14 @@ class ByCohort(_Assigned):
 
 
 class Permutation(_Assigned):
-    """Values in a drawn order, or some of them: `{{id_1}}`, `{{id_2}}`, ...."""
+    """Values in an order, or some of them: `{{id_1}}`, `{{id_2}}`, ...."""
 
     kind: Literal["permutation"] = "permutation"
+    order: Literal["drawn", "latin"] = Field(default="drawn", exclude_if=_is_drawn)
+    """`drawn`: by chance. `latin`: those of a balanced Latin square, one participant after another in the order of
+    arrival: each value comes equally often in each place, and equally often right after each other one."""
+    block: Slug | None = Field(default=None, exclude_if=is_none)
+    """The block whose stages come in this order for each participant; `values` are then the ids of its stages."""
     scope: Literal["experiment", "cohort", "participant"] = "participant"
     """Who has the same order."""
     values: tuple[JsonValue, ...] = Field(min_length=1, max_length=1000)
@@ -44,6 +55,11 @@ class Permutation(_Assigned):
     seed_text: str = ""
     """What decides the order instead of the experiment's seed and the place. Orders are shuffled as in Deliberate Lab:
     the same text gives the same order there."""
+
+    @property
+    def across(self) -> str:
+        """Over whom a Latin square counts."""
+        return "experiment"
 
     @property
     def taken(self) -> int:

@@ -6,9 +6,19 @@ The fields of stages belong to the kinds; `parley_lab.design` combines both.
 from operator import not_
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    StringConstraints,
+)
 
 from parley_lab.base.looks import is_seen
+from parley_lab.base.rules import Rule, as_level, is_empty, is_none
 from parley_lab.contracts.mock_script import MockScript
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompt_items import PromptItems
@@ -212,6 +222,9 @@ class StageConfig(Document):
     """The id of the persona that plays on for a person who is gone, with `when_gone: replace`."""
     stay: Stay = Stay()
     """How long members stay here."""
+    show_if: Rule | None = Field(default=None, exclude_if=is_none)
+    """The stage is for those of whom this is true when they come to it; all others go on without it. Left out: for all.
+    """
     block: Slug | None = None
     """The name of a block of stages whose order a treatment may change."""
 
@@ -408,13 +421,19 @@ class CohortPlan(Document):
         return self.count * self.participants + self.cohorts * len(self.mediators)
 
 
+Texts = dict[str, dict[Slug, JsonValue]] | tuple[dict[str, JsonValue], ...]
+"""Values of variables by arm: by name and the id of the treatment; or a table of cells, whose rows have levels of
+factors and the values for those who have them."""
+
+
 class Treatment(Document):
     """One arm: variables, and changes to stages, personas and model settings."""
 
     id: Slug
     name: str = ""
-    levels: dict[Slug, Annotated[str, StringConstraints(max_length=200)]] = {}
-    """The level of each factor in this arm, by factor, for the data; pairings fill it in."""
+    levels: dict[Slug, Annotated[str, StringConstraints(max_length=200), BeforeValidator(as_level)]] = {}
+    """The level of each factor in this arm, a text or a number, by factor, for the data; factors and pairings fill it
+    in."""
     variables: dict[str, Any] = {}
     """Values for `{{name}}` in texts; they override the experiment's."""
     stages: dict[Slug, dict[str, Any]] = {}
@@ -425,6 +444,8 @@ class Treatment(Document):
     """Model settings to replace for every persona."""
     leave_out: tuple[Slug, ...] = ()
     """Stages that participants of this arm do not see."""
+    keep: tuple[Slug, ...] = Field(default=(), exclude_if=is_empty)
+    """Stages that only arms have which keep them: all others leave them out. What no arm keeps is in all of them."""
     order: dict[Slug, tuple[Slug, ...]] = {}
     """The order of the stages of a named block, by block; it names every stage of the block once."""
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
+from parley_lab.base.rules import as_level
 from parley_lab.contracts.experiment import Document, PersonaId, Slug
 
 
@@ -70,6 +71,5 @@ class Pairings(Document):
 
 def name_of(value: JsonValue) -> str:
     """The name of a plain value in ids; for any other value an empty text, which is no valid id."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value).lower().replace(":", "-").replace(".", "-") if isinstance(value, str | int | float) else ""
+    named = as_level(value)
+    return named.lower().replace(":", "-").replace(".", "-") if isinstance(named, str) else ""

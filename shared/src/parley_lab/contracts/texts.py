@@ -1,8 +1,8 @@
-"""Texts of stages, of which a part may be for one role only.
+"""Texts of stages, of which a part may be for one role only, or for those of whom a rule is true.
 
-A file writes a text as a string, as `{text, for}`, or as a list of these. What is read without roles holds the parts
-for all, so that code which knows no reader shows no member what is not theirs; it is written back as in the file.
-`for_roles` is the context in which the same fields are read for one reader.
+A file writes a text as a string, as `{text, for}` or `{text, show_if}`, or as a list of these. What is read without
+roles holds the parts for all, so that code which knows no reader shows no member what is not theirs; it is written back
+as in the file. `for_roles` is the context in which the same fields are read for one reader.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,10 +23,12 @@ from pydantic import (
 from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
+from parley_lab.base.rules import Rule, applies
+
 Json = Any
 
 _ROLES: Final = "roles"
-_FIELDS: Final = frozenset({"text", "for"})
+_FIELDS: Final = frozenset({"text", "for", "show_if"})
 
 
 class TextBlock(BaseModel):
@@ -35,9 +37,27 @@ class TextBlock(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     text: str
-    """What those who have the role read, in place of nothing for all others."""
+    """What those for whom it is read, in place of nothing for all others."""
     for_role: str = Field(alias="for")
     """The role that an earlier stage gives."""
+
+    def is_for(self, roles: Collection[str]) -> bool:
+        return self.for_role in roles
+
+    def written(self) -> Json:
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class RuledBlock(TextBlock):
+    """A part of a text for those of whom a rule is true."""
+
+    for_role: str | None = Field(default=None, alias="for")  # type: ignore[assignment]  # here it may be left out
+    """The role that an earlier stage gives; left out: whatever role they have."""
+    show_if: Rule
+    """The rule, over what is known of a reader."""
+
+    def is_for(self, roles: Collection[str]) -> bool:
+        return (self.for_role is None or self.for_role in roles) and applies(self.show_if)
 
 
 def for_roles(roles: Collection[str]) -> dict[str, Json]:
@@ -48,7 +68,7 @@ def for_roles(roles: Collection[str]) -> dict[str, Json]:
 def named_roles(fields: Json, where: str = "") -> Iterator[tuple[str, str]]:
     """Every role that texts in the fields of a stage are for: the path of its `for`, and the role."""
     if isinstance(fields, Mapping):
-        if fields.keys() == _FIELDS:
+        if "for" in fields and fields.keys() <= _FIELDS:
             yield f"{where}.for", fields["for"]
             return
         for name, part in fields.items():
@@ -56,6 +76,14 @@ def named_roles(fields: Json, where: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(fields, list | tuple):
         for index, part in enumerate(fields):
             yield from named_roles(part, f"{where}[{index}]")
+
+
+def has_blocks(fields: Json) -> bool:
+    """Whether a text in the fields of a stage has parts that are not for all."""
+    if isinstance(fields, Mapping):
+        is_block = "text" in fields and len(fields) > 1 and fields.keys() <= _FIELDS
+        return is_block or any(map(has_blocks, fields.values()))
+    return isinstance(fields, list | tuple) and any(map(has_blocks, fields))
 
 
 class _PartedText(str):
@@ -73,12 +101,12 @@ class _PartedLines(tuple[str, ...]):
 def _read_for(value: Sequence[str | TextBlock], info: ValidationInfo) -> tuple[list[str], bool]:
     """The parts that are the reader's, and whether a reader is known."""
     roles = (info.context or {}).get(_ROLES)
-    mine = [one for one in value if isinstance(one, str) or (roles is not None and one.for_role in roles)]
+    mine = [one for one in value if isinstance(one, str) or (roles is not None and one.is_for(roles))]
     return [one if isinstance(one, str) else one.text for one in mine], roles is not None
 
 
 def _written(value: Sequence[str | TextBlock]) -> list[Json]:
-    return [one if isinstance(one, str) else {"text": one.text, "for": one.for_role} for one in value]
+    return [one if isinstance(one, str) else one.written() for one in value]
 
 
 def _as_text(value: str | TextBlock | Sequence[str | TextBlock], info: ValidationInfo) -> str:
@@ -114,6 +142,8 @@ def _way_of_part(value: Json) -> str:
 
     A mapping with none of the fields is a text with a colon, which YAML has read as an object.
     """
+    if isinstance(value, RuledBlock) or (isinstance(value, Mapping) and "show_if" in value):
+        return "<ruled>"
     is_block = isinstance(value, TextBlock) or (isinstance(value, Mapping) and not _FIELDS.isdisjoint(value))
     return "<block>" if is_block else "<text>"
 
@@ -122,7 +152,7 @@ def _way_of_text(value: Json) -> str:
     return "<parts>" if isinstance(value, list | tuple) else _way_of_part(value)
 
 
-_Block = Annotated[TextBlock, Tag("<block>")]
+_Block = Annotated[TextBlock, Tag("<block>")] | Annotated[RuledBlock, Tag("<ruled>")]
 _Part = Annotated[Annotated[str, Tag("<text>")] | _Block, Discriminator(_way_of_part)]
 _Parts = Annotated[list[_Part], MinLen(1)]
 _AS_WRITTEN: Final = PlainSerializer(_as_file_has_it, return_type=Any)

@@ -4,6 +4,7 @@
 Everything is sorted by path, numbers in it as numbers. Tokens, hashes of keys and leases are never selected.
 """
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -223,6 +224,8 @@ async def conversations(session: Session, experiment_id: UUID) -> AsyncIterator[
         yield row
 
 
+NUMERAL: Final = re.compile(r"-?[0-9]+([.][0-9]+)?")
+"""A number as the cell of a table has it, in Python and in Postgres."""
 _BALANCE: Final = f"""
     WITH seats AS (
         SELECT x.*, coalesce(x.treatment_id, c.treatment_id) AS arm FROM members x
@@ -236,7 +239,8 @@ _BALANCE: Final = f"""
         (SELECT jsonb_object_agg(k.name, k.mean) FROM (
             SELECT a.key AS name, round(avg(CAST(a.value #>> '{{}}' AS numeric)), 6) AS mean
             FROM seats p CROSS JOIN LATERAL jsonb_each(p.agent_config -> 'attributes') a
-            WHERE p.arm = x.arm AND jsonb_typeof(a.value) = 'number'
+            WHERE p.arm = x.arm AND (jsonb_typeof(a.value) = 'number'
+                OR jsonb_typeof(a.value) = 'string' AND a.value #>> '{{}}' ~ '^{NUMERAL.pattern}$')
             GROUP BY a.key
         ) k) AS means
     FROM seats x WHERE x.arm <> '{OF_PARTICIPANTS}' GROUP BY x.arm ORDER BY {by("x.arm")}

@@ -10,6 +10,8 @@ from parley_lab.contracts.allocation import Allocation
 from parley_lab.contracts.experiment import CohortPlan
 from parley_lab.design.document import Experiment
 
+LONGEST_PIECE: Final = 20
+"""Within so many, arms with weights come close to them, however long a cycle of the weights is."""
 OF_PARTICIPANTS: Final = ""
 """The arm of a cohort whose participants have arms of their own: the file without the changes of any treatment."""
 
@@ -149,10 +151,33 @@ def _order(cycle: Sequence[str], how: Allocation, number_of: int, rng: Random) -
         return drawn
     drawn = []
     while len(drawn) < number_of:
-        block = [*cycle] * how.block_cycles
-        rng.shuffle(block)
-        drawn += block
+        drawn += [arm for piece in pieces_of(how, cycle, rng) for arm in piece]
     return drawn[:number_of]
+
+
+def pieces_of(how: Allocation, cycle: Sequence[str], rng: Random) -> list[list[str]]:
+    """A block in a drawn order, in one piece; of weights whose cycle is longer than 20, in pieces of 20.
+
+    Each piece comes as close to the weights as whole numbers can, counted from the beginning of the block.
+    """
+    block = [*cycle] * how.block_cycles
+    if not how.weights or len(cycle) <= LONGEST_PIECE:
+        rng.shuffle(block)
+        return [block]
+    ties = rng.sample(list(dict.fromkeys(cycle)), len(set(cycle)))
+    given = dict.fromkeys(ties, 0)
+    pieces: list[list[str]] = []
+    for begin in range(0, len(block), LONGEST_PIECE):
+        end = min(begin + LONGEST_PIECE, len(block))
+        piece: list[str] = []
+        while len(piece) < end - begin:
+            # In whole numbers: the arm that lacks most of its share of the block so far.
+            arm = max(ties, key=lambda one: block.count(one) * end - given[one] * len(block))
+            given[arm] += 1
+            piece.append(arm)
+        rng.shuffle(piece)
+        pieces.append(piece)
+    return pieces
 
 
 def _repeated(plans: Sequence[CohortPlan], seed: int) -> Iterator[tuple[CohortPlan, str | None]]:

@@ -12,7 +12,7 @@ from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
 from parley_lab.contracts.named_providers import read_providers
-from parley_lab.design import references, sequences, stand_ins
+from parley_lab.design import conditions, references, sequences, stand_ins
 from parley_lab.design import treatments as arm
 from parley_lab.design.complaints import one_of, translate
 from parley_lab.design.document import json_schema
@@ -175,7 +175,7 @@ def _stage(
     # What readers have answered may be nothing.
     nothing = {name: "" for _, name in texts.places(fields) if texts.is_of_reader(name)}
     filled = texts.fill(fields, {**values, **nothing})
-    found = texts.problems(fields, values, filled=filled_by_rows(fields))
+    found = [*texts.problems(fields, values, filled=filled_by_rows(fields)), *_unset(fields, values)]
     try:
         read_stage(filled)
     except ValidationError as error:
@@ -184,6 +184,13 @@ def _stage(
         is_replaced = _first(problem.where) in replaced
         place = f"{where}.stages.{stage.id}" if is_replaced else f"stages[{number}]"
         yield Problem(f"{place}.{problem.where}", problem.found, problem.expected)
+
+
+def _unset(fields: Json, values: Mapping[str, Json]) -> Iterator[Problem]:
+    """Variables in rules that have no value."""
+    for place, one in conditions.compared(fields):
+        if one.variable is not None and one.variable.partition(".")[0] not in values and one.variable not in values:
+            yield Problem(f"{place}.variable", repr(one.variable), one_of(one.variable, values, "variable"))
 
 
 def _persona(

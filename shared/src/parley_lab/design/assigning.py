@@ -14,6 +14,7 @@ from parley_lab.base.variables import OF_READER
 from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, ByPersona, Permutation
 from parley_lab.design.allocation import CohortAssignment
 from parley_lab.design.complaints import one_of
+from parley_lab.design.latin import order_at
 
 Json = Any
 Given = dict[str, Json]
@@ -47,7 +48,7 @@ def of_participant(
     for one in variables:
         if isinstance(one, ByPersona) and persona_id is not None:
             found[one.id] = _given(one.personas.get(persona_id), f"persona:{persona_id}/{one.id}")
-        if isinstance(one, Permutation) and one.scope == "participant":
+        if isinstance(one, Permutation) and one.scope == "participant" and one.order == "drawn":
             found.update(_ordered(one, seed, path))
         elif isinstance(one, Balanced) and one.order == "random":
             place = f"{path}/variable:{one.id}"
@@ -56,9 +57,14 @@ def of_participant(
     return found
 
 
-def by_arrival(variables: Iterable[Assigned]) -> list[Balanced]:
+def by_arrival(variables: Iterable[Assigned]) -> list[Balanced | Permutation]:
     """The variables whose values follow the order of arrival."""
-    return [one for one in variables if isinstance(one, Balanced) and one.order == "round_robin"]
+    return [
+        one
+        for one in variables
+        if (isinstance(one, Balanced) and one.order == "round_robin")
+        or (isinstance(one, Permutation) and one.order == "latin")
+    ]
 
 
 def of_seat(variables: Iterable[Assigned], seed: int, cohort: CohortAssignment, place: int) -> dict[str, Json]:
@@ -70,8 +76,11 @@ def of_seat(variables: Iterable[Assigned], seed: int, cohort: CohortAssignment, 
     return values_of(shared, of_participant(variables, seed, path, cohort.seats[place].persona_id), own)
 
 
-def at_place(variable: Balanced, cohort_path: str, number: int) -> dict[str, Given]:
+def at_place(variable: Balanced | Permutation, cohort_path: str, number: int) -> dict[str, Given]:
     """What the participant has who came as number so many, from 1, among those over whom is counted."""
+    if isinstance(variable, Permutation):
+        order = [variable.values[one] for one in order_at(len(variable.values), number - 1)]
+        return _placed(variable, order[: variable.taken], f"variable:{variable.id}/{number}")
     place = f"{cohort_path}/variable:{variable.id}" if variable.across == "cohort" else f"variable:{variable.id}"
     cycle = variable.cycle
     return {variable.id: _given(cycle[(number - 1) % len(cycle)], f"{place}/{number}")}
@@ -112,6 +121,10 @@ def _amiss(one: Assigned, where: str, cohorts: Collection[str]) -> Iterator[Prob
         yield Problem(f"{where}.weights", f"{len(one.weights)} weights", f"{len(one.values)}, one for each value")
     elif isinstance(one, Permutation) and one.take is not None and one.take > len(one.values):
         yield Problem(f"{where}.take", str(one.take), f"at most {len(one.values)}, the number of values")
+    elif isinstance(one, Permutation) and one.order == "latin" and (one.scope != "participant" or one.seed_text):
+        name = "seed_text" if one.seed_text else "scope"
+        expected = "nothing beside `order: latin`: each participant has the next order of the square"
+        yield Problem(f"{where}.{name}", repr(getattr(one, name)), expected)
     elif isinstance(one, ByCohort):
         for cohort in one.cohorts:
             if cohort not in cohorts:
@@ -139,7 +152,10 @@ def _named(one: ByCohort, name: str) -> Json:
 
 def _ordered(one: Permutation, seed: int, path: str) -> dict[str, Given]:
     place = f"{path}/variable:{one.id}".removeprefix("/")
-    order = drawn(one.values, one.taken, one.seed_text or f"{seed}/{place}")
+    return _placed(one, drawn(one.values, one.taken, one.seed_text or f"{seed}/{place}"), place)
+
+
+def _placed(one: Permutation, order: Sequence[Json], place: str) -> dict[str, Given]:
     if not one.split:
         return {one.id: _given(order, place)}
     return {

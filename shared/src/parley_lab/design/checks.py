@@ -6,7 +6,7 @@ others.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.allocation import Allocation
-from parley_lab.contracts.assigned import ByPersona
+from parley_lab.contracts.assigned import ByPersona, Permutation
 from parley_lab.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.contracts.join_page import OF_THE_PAGE, JoinPage
-from parley_lab.design import assigning, meetings, own_arms, own_words, sequences, stand_ins
+from parley_lab.design import assigning, block_orders, left_out, meetings, own_arms, own_words, sequences, stand_ins
 from parley_lab.design.arms import Arms
 from parley_lab.design.complaints import LANGUAGE_EXPECTED, one_of, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
@@ -73,6 +73,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_arm_problems(parts, value),
         *_own_arm_problems(parts, value),
         *_meeting_problems(parts, value),
+        *_ways_of_members(parts, value),
         *_persona_value_problems(parts, value),
     ]
     # Those parts exist, though their content is unknown.
@@ -398,6 +399,20 @@ def _meeting_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Prob
     )
 
 
+def _ways_of_members(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    """What is wrong with rules over arms, with those that leave out stages, and with orders of blocks."""
+    try:
+        assigned = assigning.read(value.get("assigned"))
+    except ValidationError:
+        assigned = ()
+    allocation = value.get("allocation")
+    by_participant = isinstance(allocation, Mapping) and allocation.get("by") == "participant"
+    arms = [parts.treatments[place] for place in sorted(parts.treatments)]
+    yield from left_out.problems(parts.stages, arms, assigned, by_participant=by_participant)
+    ordering = {index: one for index, one in enumerate(assigned) if isinstance(one, Permutation)}
+    yield from block_orders.problems(ordering, parts.stages, arms)
+
+
 def _values(value: Mapping[str, Json]) -> dict[str, Json]:
     """The variables that all arms have; those that are assigned have some text: of single personas the longest."""
     variables = value.get("variables")
@@ -409,13 +424,29 @@ def _values(value: Mapping[str, Json]) -> dict[str, Json]:
 def _arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
     values = _values(value)
     arms = Arms(parts.stages, parts.personas, parts.known)
+    of_arms: dict[str, list[Problem]] = {}
     for index, treatment in parts.treatments.items():
         merged = texts.merged(values, treatment.variables)
-        yield from arms.problems(merged, treatment, index)
-        yield from _unfilled(parts, value, merged)
+        found = [*arms.problems(merged, treatment, index), *_unfilled(parts, value, merged)]
+        of_arms[treatment.id] = found
+    yield from _named(of_arms)
     if not parts.counts["treatments"]:
         yield from arms.problems(values, None, 0)
         yield from _unfilled(parts, value, values)
+
+
+def _named(of_arms: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
+    """The problems of the arms; those of a stage that not all of them have say whose they are."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for arm, found in of_arms.items():
+        for place in dict.fromkeys((one.where, one.found) for one in found if one.where.startswith("stages[")):
+            having.setdefault(place, []).append(arm)
+    for problem in (one for found in of_arms.values() for one in found):
+        arms = having.get((problem.where, problem.found), [])
+        more = f" and {len(arms) - 1} more" if len(arms) > 1 else ""
+        is_of_all = not arms or len(arms) == len(of_arms)
+        named = problem.expected if is_of_all else f"{problem.expected} (in the arm {arms[0]!r}{more})"
+        yield replace(problem, expected=named)
 
 
 def _unfilled(parts: _Parts, value: Mapping[str, Json], values: Mapping[str, Json]) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
+from parley_lab.base.rules import is_none
 from parley_lab.contracts.allocation import Allocation, Factor
 from parley_lab.contracts.appearance import Appearance
 from parley_lab.contracts.assigned import Assigned
@@ -26,6 +27,7 @@ from parley_lab.contracts.experiment import (
     Slug,
     Source,
     StagedChat,
+    Texts,
     Treatment,
 )
 from parley_lab.contracts.join_page import JoinPage
@@ -77,6 +79,8 @@ class Experiment(Document):
     """The groups of participants, with their seats."""
     factors: dict[Slug, Factor] | None = None
     """What is varied, with its levels: every combination of levels is a treatment. Instead of `treatments`."""
+    texts: Texts | None = Field(default=None, exclude_if=is_none)
+    """Values of variables for single arms: `scenario: {loss-long: ..., gain-short: ...}`, or a table of cells."""
     allocation: Allocation = Allocation()
     """How cohorts and people get their treatments."""
     treatments: tuple[Treatment, ...] = ()

@@ -81,13 +81,16 @@ def _arm(cell: Sequence[tuple[str, NamedLevel]]) -> dict[str, Json]:
     """The treatment of one combination: the levels' changes, the later factor over the earlier one."""
     fields: dict[str, Json] = {"variables": {factor: level.value for factor, level in cell}}
     left_out: list[str] = []
+    kept: list[str] = []
     for _, level in cell:
-        changes = {name: part for name, part in level.changes.items() if name not in ("leave_out", "name")}
+        changes = {name: part for name, part in level.changes.items() if name not in ("leave_out", "keep", "name")}
         fields = merged(fields, changes)
         left_out += level.changes.get("leave_out", ())
+        kept += level.changes.get("keep", ())
     names = [level.changes.get("name") or level.id for _, level in cell]
     levels = {factor: level.id for factor, level in cell}
-    return {**fields, "id": _id(cell), "name": ", ".join(names), "levels": levels, "leave_out": left_out}
+    found = {**fields, "id": _id(cell), "name": ", ".join(names), "levels": levels, "leave_out": left_out}
+    return {**found, "keep": kept} if kept else found
 
 
 def _read(value: Json) -> dict[str, list[NamedLevel]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from parley_lab.base import seeds
 from parley_lab.contracts.allocation import Allocation
+from parley_lab.design.allocation import LONGEST_PIECE, pieces_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ def draw_arm(
     """The arm of the next person or group, and the rest of the block.
 
     A block has every arm that had a place when the block began, as often as its weight; arms that have filled since are
-    skipped. With the method `simple` every draw begins a new block.
+    skipped. Weights whose cycle is longer than 20 make blocks of 20, which come close to them. With the method `simple`
+    every draw begins a new block.
 
     places: the arms that have a place, at least one. The same seed, path, block and places give the same draw.
     """
@@ -41,11 +43,19 @@ def draw_arm(
     left = [arm for arm in block.left if arm in places]
     if not left:
         number += 1
-        left = how.cycle(sorted(places)) * how.block_cycles
-        seeds.rng(seed, f"{path}/block:{number}").shuffle(left)
+        left = _piece(how, sorted(places), seed, path, number)
     draw = ArmDraw(left[0], block.draws + 1, number, left.count(left[0]) / len(left))
     rest = () if how.method == "simple" else tuple(left[1:])
     return draw, Block(number, rest, draw.draw)
+
+
+def _piece(how: Allocation, places: Sequence[str], seed: int, path: str, number: int) -> list[str]:
+    """The block with this number, or the piece of 20 where one block of weights is longer."""
+    cycle = how.cycle(places)
+    if not how.weights or len(cycle) <= LONGEST_PIECE:
+        return pieces_of(how, cycle, seeds.rng(seed, f"{path}/block:{number}"))[0]
+    blocks, of_block = divmod(number - 1, -(-len(cycle) * how.block_cycles // LONGEST_PIECE))
+    return pieces_of(how, cycle, seeds.rng(seed, f"{path}/weights:{blocks}"))[of_block]
 
 
 def give_back(block: Block, arm: str, seed: int, *, path: str) -> Block:

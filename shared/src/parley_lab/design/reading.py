@@ -1,6 +1,6 @@
 """Reads an experiment file: an experiment, or all its problems at once, each with its place in the file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.media import StoredFile
 from parley_lab.design import assigning, checks
+from parley_lab.design.cells import with_cells, without_cells
 from parley_lab.design.complaints import found, object_with, translate
 from parley_lab.design.document import Experiment
 from parley_lab.design.factors import placed_in_factors, with_factors, without_factors
@@ -49,7 +50,8 @@ class Reading:
         layers = [one.get("variables") for one in (self.value, *arms)]
         names = {name for one in layers if isinstance(one, Mapping) for name in one} | assigning.names(self.value)
         parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
-        return located(texts.nearly_places(parts, names), self.value, self.text)
+        found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
+        return located(found, self.value, self.text)
 
     def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
         """The experiment with the personas that it takes from the `library`.
@@ -120,6 +122,23 @@ def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Per
     return Reading(name, value).experiment(library)
 
 
+def _braces_in_values(value: Mapping[str, Json]) -> Iterator[Problem]:
+    """Placeholders inside values of variables: values are put into texts unchanged."""
+    valued = {name: value.get(name) for name in ("variables", "factors")}
+    for index, one in enumerate(assigned if isinstance(assigned := value.get("assigned"), list) else ()):
+        # What people wrote into a table may have braces.
+        if isinstance(one, Mapping) and one.get("kind") != "by_persona":
+            valued[f"assigned[{index}]"] = one
+    arms = value.get("treatments")
+    for index, arm in enumerate(arms if isinstance(arms, list) else ()):
+        if isinstance(arm, Mapping):
+            valued[f"treatments[{index}].variables"] = arm.get("variables")
+    for where, name in texts.places(valued):
+        if where.partition(".")[0] != "factors" or (".stages." not in where and ".personas." not in where):
+            found = f"`{{{{{name}}}}}` in a value, which people read with its braces"
+            yield Problem(where, found, "the words themselves: nothing is filled into a value")
+
+
 def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
     value, name = reading.value, reading.name
     check_values(value, name)
@@ -155,12 +174,15 @@ def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Pr
     """The values with their factors and pairings written out, or without them and with their problems."""
     problems: list[Problem] = []
     whole = value
-    for write_out, without in ((with_factors, without_factors), (with_pairings, without_pairings)):
+    steps = ((with_factors, without_factors), (with_cells, without_cells), (with_pairings, without_pairings))
+    for write_out, without in steps:
         try:
             whole = write_out(whole)
         except InvalidInput as error:
             whole = without(whole)
-            problems += error.problems
+            # The arms are in the words of factors, if those could be read.
+            crossed = write_out is with_cells and not problems
+            problems += placed_in_factors(error.problems, value) if crossed else error.problems
     return whole, problems
 
 

@@ -76,7 +76,10 @@ def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -
         return
     for place, comparison in rules.comparisons(item.show_if, f"{where}.show_if"):
         target = comparison.stage or here
-        if target in by_id:
+        if comparison.question is None:
+            found = f"a rule over a {comparison.subject}"
+            yield Problem(place, found, "a rule over answers, with `question`: prompts know no other")
+        elif target in by_id:
             yield from _question(comparison.question, f"{place}.question", by_id[target])
         elif comparison.stage is not None:
             yield Problem(f"{place}.stage", repr(comparison.stage), one_of(comparison.stage, by_id, "stage"))

@@ -7,9 +7,10 @@ from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.texts import named_roles
-from parley_lab.design import reads, stays
+from parley_lab.design import conditions, reads, stays
 from parley_lab.design.complaints import one_of
 from parley_lab.kinds import of_everybody
+from parley_lab.kinds.questions.sheet import asked_in, misled
 from parley_lab.kinds.stages import kind_of, parts_of
 
 Json = Any
@@ -22,7 +23,8 @@ def problems(stages: Sequence[StageConfig]) -> Iterator[tuple[int, Problem]]:
         rules = (*kind_of(stage).problems(stage, earlier), *reads.problems(stage, earlier))
         own = (*rules, *_unheard(stage), *stays.problems(stage), *_waits(stage))
         fields = stage.model_dump(mode="json")
-        for problem in (*own, *unknown_names(fields, earlier), *_unknown_roles(fields, earlier)):
+        named = (*unknown_names(fields, earlier), *_unknown_roles(fields, earlier), *_unknown_compared(fields, earlier))
+        for problem in (*own, *named):
             yield index, problem
 
 
@@ -58,6 +60,25 @@ def _unknown_roles(fields: Json, earlier: Sequence[StageConfig]) -> Iterator[Pro
         if role not in given:
             expected = one_of(role, given, "role") if given else "a role that an earlier stage gives: none comes before"
             yield Problem(where, repr(role), expected)
+
+
+def _unknown_compared(fields: Mapping[str, Json], earlier: Sequence[StageConfig]) -> Iterator[Problem]:
+    """Rules over answers, roles and scores that no earlier stage gives."""
+    known = asked_in(earlier)
+    given = list(dict.fromkeys(role for one in earlier for role in parts_of(one).data.roles()))
+    scored = [one.id for one in earlier if parts_of(one).data.scored()]
+    for place, one in conditions.compared(fields):
+        if one.question is not None:
+            yield from misled(one, place, known, "")
+        elif one.role is not None and one.role not in given:
+            expected = (
+                one_of(one.role, given, "role") if given else "a role that an earlier stage gives: none comes before"
+            )
+            yield Problem(f"{place}.role", repr(one.role), expected)
+        elif one.score is not None and one.score not in scored:
+            nothing = "an earlier stage with right answers (`correct`): none comes before"
+            expected = one_of(one.score, scored, "earlier stage with right answers") if scored else nothing
+            yield Problem(f"{place}.score", repr(one.score), expected)
 
 
 def _waits(stage: StageConfig) -> Iterator[Problem]:

@@ -2,14 +2,18 @@
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import NotFound
+from parley_lab.base.rules import Comparison, applies, is_empty
+from parley_lab.contracts.assigned import Permutation
 from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
-from parley_lab.contracts.texts import named_roles
+from parley_lab.contracts.texts import has_blocks
+from parley_lab.design import conditions
 from parley_lab.design.complaints import one_of
 from parley_lab.design.document import Experiment
 from parley_lab.kinds.stages import AnyStage, read_of_everybody, read_stage
@@ -31,6 +35,8 @@ class Resolved(BaseModel):
     variables: dict[str, JsonValue]
     levels: dict[str, str] = {}
     """The level of each factor that this arm has, by factor."""
+    orders: dict[str, list[str]] = Field(default={}, exclude_if=is_empty)
+    """The variables that say in which order a participant has the stages of a block, by block."""
     unfilled: dict[str, dict[str, JsonValue]] = {}
     """The fields of stages with texts that differ from reader to reader, before anything is filled in, by stage."""
     unfilled_personas: dict[str, dict[str, JsonValue]] = {}
@@ -68,6 +74,32 @@ class Resolved(BaseModel):
         named = texts.places([*self.unfilled.values(), *self.unfilled_personas.values()])
         return tuple(dict.fromkeys(name for _, name in named if texts.is_of_reader(name)))
 
+    @cached_property
+    def compared(self) -> tuple[Comparison, ...]:
+        """What rules compare that a reader has of earlier stages: answers, scores."""
+        found = (one for _, one in conditions.compared([*self.unfilled.values()]))
+        return tuple({conditions.key_of(one): one for one in found if one.subject in ("question", "score")}.values())
+
+    def in_own_order(self, stage_ids: Sequence[str], position: int, values: Mapping[str, Json]) -> list[str]:
+        """The stages, of which this member has those of the block right ahead in an order of their own.
+
+        position: the place of the member; before a block of which they have been on no stage yet.
+        """
+        block = self.stage(stage_ids[position + 1]).block if position + 1 < len(stage_ids) else None
+        mine = [place for place, one in enumerate(stage_ids) if block is not None and self.stage(one).block == block]
+        if block is None or block not in self.orders or mine[0] <= position:
+            return [*stage_ids]
+        wanted = [one for name in self.orders[block] if (one := str(values.get(name))) in stage_ids]
+        found = [*stage_ids]
+        if len(wanted) == len(mine):
+            for place, one in zip(mine, wanted, strict=True):
+                found[place] = one
+        return found
+
+    def left_out(self, following: Sequence[str]) -> list[str]:
+        """The first of these stages that their rules leave out, for a reader whose values are filled in."""
+        return [*takewhile(lambda one: not applies(self.stage(one).show_if), following)]
+
     def for_reader(self, values: Mapping[str, Json], roles: Mapping[str, Collection[str]]) -> "Resolved":
         """The same with the values of one reader in the texts of stages, and with the parts for the reader's roles.
 
@@ -96,8 +128,10 @@ class Resolved(BaseModel):
         fields = self.unfilled.get(stage.id)
         if fields is None:
             return stage
+        known = {**self.variables, **values}
+        fields = conditions.filled(fields, _known_of_reader(known, roles))
         try:
-            return read_stage(texts.fill(fields, {**self.variables, **values}), roles=roles)
+            return read_stage(texts.fill(fields, known), roles=roles)
         except ValidationError:
             # A reader's value does not fit into the text; the file was checked without it.
             return read_stage(texts.fill(fields, {**self.variables, **dict.fromkeys(values, "")}), roles=roles)
@@ -123,18 +157,54 @@ def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Conta
     assigned = {name for one in experiment.assigned for name in one.names}
     known = {name: value for name, value in values.items() if name not in assigned}
     usual = {"look_back": experiment.look_back, "record": experiment.record, "paste": experiment.paste}
-    stages = {one.id: _with(usual, stage_fields(one, treatment)) for one in in_order(experiment.stages, treatment)}
-    present = [one for one in experiment.personas if personas is None or one.id in personas]
-    fields = {one.id: persona_fields(one, treatment) for one in present}
+    decides = known_of(experiment, treatment)
+    written = {one.id: _with(usual, stage_fields(one, treatment)) for one in in_order(experiment.stages, treatment)}
+    there = {name: conditions.is_there(one, decides) for name, one in written.items()}
+    stages = {
+        name: conditions.filled(conditions.without_rule(one) if there[name] else one, decides)
+        for name, one in written.items()
+        if there[name] is not False
+    }
+    played = [one for one in experiment.personas if personas is None or one.id in personas]
+    fields = {one.id: persona_fields(one, treatment) for one in played}
     return Resolved(
         treatment_id=treatment_id,
         stages=tuple(read_stage(texts.fill(one, known)) for one in stages.values()),
         personas={name: Persona.model_validate(fill_persona(one, known)) for name, one in fields.items()},
         variables=values,
         levels=dict(treatment.levels) if treatment else {},
+        orders={one.block: [*one.names] for one in experiment.assigned if isinstance(one, Permutation) and one.block},
         unfilled={name: one for name, one in stages.items() if _differs(one, assigned)},
         unfilled_personas={name: one for name, one in fields.items() if _differs(one, assigned)},
     )
+
+
+def known_of(experiment: Experiment, treatment: Treatment | None) -> conditions.Known:
+    """What the arm knows of all its readers, for rules."""
+    assigned = {name for one in experiment.assigned for name in one.names}
+    values = {name: one for name, one in variables_of(experiment, treatment).items() if name not in assigned}
+    if treatment is not None:
+        return conditions.known_of_arm(treatment.id, treatment.levels, values, has_others=False)
+    varied = {name for one in experiment.treatments for name in one.variables}
+    values = {name: one for name, one in values.items() if name not in varied}
+    return conditions.known_of_arm(None, {}, values, has_others=bool(experiment.treatments))
+
+
+def _known_of_reader(values: Mapping[str, Json], roles: Collection[str] | None) -> conditions.Known:
+    """roles: None for what is the same for all of a cohort."""
+
+    def known(comparison: Comparison) -> Json:
+        if comparison.given is not None:
+            return comparison.given
+        match comparison.subject:
+            case "variable":
+                return texts.value_of(comparison.name, values)
+            case "role":
+                return None if roles is None else comparison.name if comparison.name in roles else ""
+            case _:
+                return values.get(conditions.key_of(comparison))
+
+    return known
 
 
 def _with(usual: Mapping[str, Json], fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -143,11 +213,11 @@ def _with(usual: Mapping[str, Json], fields: Mapping[str, Json]) -> dict[str, Js
 
 
 def _differs(fields: Json, assigned: Container[str]) -> bool:
-    """Whether a text has something else for every reader."""
+    """Whether a text has something else for every reader, or a rule depends on more than the arm."""
+    if any(one.given is None for _, one in conditions.compared(fields)):
+        return True
     named = (name for _, name in texts.places(fields))
-    return any(named_roles(fields)) or any(
-        texts.is_of_reader(name) or name.partition(".")[0] in assigned for name in named
-    )
+    return has_blocks(fields) or any(texts.is_of_reader(name) or name.partition(".")[0] in assigned for name in named)
 
 
 def treatment_named(experiment: Experiment, treatment_id: str) -> Treatment:

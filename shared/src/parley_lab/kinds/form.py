@@ -14,6 +14,9 @@ from parley_lab.kinds.view import Json
 LONG_TEXT: Final = 200
 """A text with this many characters or more gets a field of several lines."""
 
+BOUNDS: Final = ("x-minimum", "x-maximum")
+"""What names another field of the form whose value bounds this one."""
+
 _LONGEST_FOUND: Final = 80
 
 
@@ -34,11 +37,13 @@ class Field:
 class Form:
     """The fields of one question, in order; an answer is an object with a value for each.
 
-    With `is_bare` the form has one field, whose value alone is the answer.
+    With `is_bare` the form has one field, whose value alone is the answer. `totals`: sums of fields, each with the
+    names of its `fields` and what they come to: `equals`, `at_least` or `at_most`.
     """
 
     fields: tuple[Field, ...]
     is_bare: bool = False
+    totals: tuple[Json, ...] = ()
 
     def json_schema(self) -> dict[str, Json]:
         """A JSON Schema of the answer; its properties are in the order of the page. Called for pages.
@@ -50,7 +55,8 @@ class Form:
             return dict(self.fields[0].schema)
         shown = {one.name: {**one.schema, **_condition(one)} for one in self.fields}
         required = [one.name for one in self.fields if one.is_required and one.show_if is None]
-        return {"type": "object", "properties": shown, "required": required, "additionalProperties": False}
+        totals = {"x-totals": [*self.totals]} if self.totals else {}
+        return {"type": "object", "properties": shown, "required": required, "additionalProperties": False, **totals}
 
 
 def _condition(field: Field) -> dict[str, Json]:

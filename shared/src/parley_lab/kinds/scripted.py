@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from parley_lab.base import rules
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.fitting import fitted
 from parley_lab.base.schema_filler import fill
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.models import HINT_SUGGESTED, Hint
@@ -105,7 +106,7 @@ def filled(form: Form, rng: Random, *, fixed: Mapping[str, Json] = NOTHING_FIXED
             given[name] = fixed[name]
         elif not is_left_out:
             given[name] = fill(field, rng)
-    return given
+    return {**fitted(schema, given), **{name: value for name, value in fixed.items() if name in given}}
 
 
 def _holds(rule: Any, given: Mapping[str, Any]) -> bool:

@@ -49,7 +49,7 @@ def _moved(standing: Standing, done: Done) -> Standing | None:
     found = moved.stage
     if found is None:
         return replace(moved, status="completed")
-    if standing.design.unfilled or _has_more(here) or _has_more(found):
+    if standing.design.unfilled or standing.design.orders or _has_more(here) or _has_more(found):
         return None
     row = replace(standing.facts.people.row(standing.member.id), position=position)
     for effect in done.effects:

@@ -6,7 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from parley_lab.base.rules import Comparison
 from parley_lab.design import Resolved
+from parley_lab.design.conditions import key_of
 from parley_lab.kinds import PAGE, Column, Json
 from parley_lab.kinds.stages import parts_of
 from parley_lab.store.session import ReadSession
@@ -27,6 +29,12 @@ async def reader_values(
     }
 
 
+async def read_by(session: ReadSession, resolved: Resolved, facts: Facts, reader: UUID) -> Resolved:
+    """The arm as this reader has it by now; the facts have the values that were assigned to them."""
+    values = await reader_values(session, resolved, facts, reader, facts.variables)
+    return resolved.for_reader(values, reader_roles(resolved, facts, reader))
+
+
 def reader_roles(resolved: Resolved, facts: Facts, reader: UUID) -> dict[str, frozenset[str]]:
     """The roles of this reader on each stage: those that earlier stages gave, the later of two that give the same."""
     held: frozenset[str] = frozenset()
@@ -44,14 +52,27 @@ def reader_roles(resolved: Resolved, facts: Facts, reader: UUID) -> dict[str, fr
 def known_values(
     resolved: Resolved, facts: Facts, reader: UUID, assigned: Mapping[str, Json]
 ) -> dict[str, tuple[str, Json]]:
-    """The type and the value of each column that texts name; that of a member is an id.
+    """The type and the value of each column that texts name, and of what rules compare; that of a member is an id.
 
     The words of an option that was chosen are those that the reader read, with assigned values in them.
     """
     if assigned and resolved.names_of_readers:
         read = resolved.for_reader(assigned, reader_roles(resolved, facts, reader))
         facts = replace(facts, stages=read.by_id)
-    return {name: _known(name, facts, reader) for name in resolved.names_of_readers}
+    compared = {key_of(one): ("rule", _compared(one, facts, reader)) for one in resolved.compared}
+    return {**{name: _known(name, facts, reader) for name in resolved.names_of_readers}, **compared}
+
+
+def _compared(one: Comparison, facts: Facts, reader: UUID) -> Json:
+    """What a rule compares of an earlier stage: an answer of the page, or how many of its answers are right."""
+    stage_id = one.stage if one.question is not None else one.score
+    stage = None if stage_id is None else facts.stages.get(stage_id)
+    page = {} if stage is None else facts.own(stage.id, reader).get(PAGE)
+    if stage is None or not isinstance(page, Mapping):
+        return None
+    if one.question is not None:
+        return page.get(one.question)
+    return sum(line.is_correct is True for line in parts_of(stage).data.answered(PAGE, page))
 
 
 def _known(name: str, facts: Facts, reader: UUID) -> tuple[str, Json]:

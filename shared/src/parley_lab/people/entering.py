@@ -1,6 +1,6 @@
 """Whether a cohort takes one more participant while it runs, and where one who comes from another cohort goes on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -44,6 +44,13 @@ class Target:
     position: int
 
 
+def target_on(standing: Standing, cohort_id: UUID, path: str, stage_ids: Sequence[str], stage_id: str) -> Target:
+    """The way of a member in a cohort with these stages from this one on, without those that rules have left out."""
+    gone = {one.id for one in standing.design.stages if one.show_if is not None} - {*standing.stage_ids}
+    kept = tuple(one for one in stage_ids if one not in gone)
+    return Target(cohort_id, path, kept, kept.index(stage_id))
+
+
 async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -> Target:
     """The cohort with this id, if a participant who is in another one may enter it now.
 
@@ -64,7 +71,7 @@ async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -
     position = _position(standing, resolved, row)
     require_players(resolved.stages[position:], row.participants)
     await _require_role(session, standing, resolved.stages[: position + 1], row.id)
-    return Target(row.id, row.path, resolved.stage_ids, position)
+    return target_on(standing, row.id, row.path, resolved.stage_ids, resolved.stage_ids[position])
 
 
 def _position(standing: Standing, resolved: Resolved, row: Row) -> int:

@@ -40,7 +40,10 @@ def new_code() -> str:
 
 
 def is_self_acting(resolved: Resolved) -> bool:
-    """Whether scripted members can complete this arm without others: nothing is said, and games have scripts."""
+    """Whether scripted members can complete this arm without others: nothing is said, games have scripts, and all
+    of them go the same way."""
+    if resolved.orders or any(stage.show_if is not None for stage in resolved.stages):
+        return False
     parts = [parts_of(stage) for stage in resolved.stages]
     return not any(one.has_thread or (one.state is not None and one.scripts is None) for one in parts)
 

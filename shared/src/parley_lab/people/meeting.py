@@ -29,7 +29,7 @@ from parley_lab.members.designs import design
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.confirming import Answer, answer_of, ask, seconds_of
-from parley_lab.people.entering import Target
+from parley_lab.people.entering import target_on
 from parley_lab.people.making import InRoom, arm_of, number_of
 from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
 from parley_lab.people.own_arms import draw_own_arm, lock_draws
@@ -268,7 +268,7 @@ async def _make(
         names = {"alone": seat_name("participant", 1, language), "here": seat_name("participant", seat, language)}
         await session.run(_NAME, {"member_id": standing.member.id, **names})
         stage_ids = standing.stage_ids if room.is_by_participant else shared
-        target = Target(cohort_id, path, stage_ids, stage_ids.index(room.stage_id))
+        target = target_on(standing, cohort_id, path, stage_ids, room.stage_id)
         await move(session, standing, target, now, cause="timer", seat=seat)
     await note_match(session, room, cohort_id, decision.group, number, now, kind=decision.kind)
     await keep(session, room, groups=group, numbered=number, block=block)

@@ -1,6 +1,7 @@
 """Answers to a page of questions: which questions count, whether every answer fits, and what a model is to fill in."""
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -11,7 +12,9 @@ from parley_lab.base import rules
 from parley_lab.base.errors import MOST_PROBLEMS, InvalidInput, Problem
 from parley_lab.base.replies import Reply
 from parley_lab.base.rules import PageAnswer
-from parley_lab.kinds import FilledIn, Json, OwnView
+from parley_lab.contracts.models import HINT_FORM, Hint
+from parley_lab.kinds import FilledIn, Form, Json, OwnView
+from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, Unfit
 from parley_lab.kinds.questions.sheet import QuestionPage
 
@@ -32,12 +35,18 @@ def earlier_pages(view: OwnView) -> Pages:
 
 
 def possible_questions(stage: QuestionPage, pages: Pages) -> list[BaseQuestion]:
-    """The questions that may be shown; those whose rule is false whatever is answered here are left out."""
+    """The questions that may be shown, with the bounds that earlier answers give; those whose rule is false whatever is
+    answered here are left out."""
     return [
-        question
+        bounded(question, {}, pages)
         for question in stage.questions
         if question.show_if is None or not rules.is_out_of_reach(question.show_if, pages, stage.id)
     ]
+
+
+def bounded(question: BaseQuestion, answers: PageAnswer, pages: Pages) -> BaseQuestion:
+    """The question with bounds that are answers, as far as these are known: to this page, and to earlier ones."""
+    return question.bounded(answers, pages) if isinstance(question, NumberQuestion) else question
 
 
 def check(stage: QuestionPage, answer: Json, pages: Pages, missing: Collection[str] = ()) -> dict[str, Json]:
@@ -58,9 +67,46 @@ def check(stage: QuestionPage, answer: Json, pages: Pages, missing: Collection[s
         raise InvalidInput("These answers cannot be used.", [found])
     stored, problems = _split(stage, answer, pages, missing)
     problems += [Problem(key, "an answer", "no such question here") for key in unknown]
+    problems = problems or [*wrong_totals(stage, stored, missing)]
     if problems:
         raise InvalidInput("Some answers cannot be used.", problems)
     return stored
+
+
+def wrong_totals(stage: QuestionPage, stored: PageAnswer, missing: Collection[str] = ()) -> Iterator[Problem]:
+    """What groups of numbers should come to and do not, at the last question of each; not of answers that are missing.
+
+    A group of which nothing is shown, or nothing had to be answered and was, comes to nothing.
+    """
+    for total, asked in stage.totals():
+        shown = [one for one in asked if one in stored]
+        if not any(stored[one] is not None for one in shown) or any(one in missing for one in shown):
+            continue
+        try:
+            total.required([stored[one] for one in shown])
+        except Unfit as unfit:
+            found = f"{unfit.params['sum']:g} in all"
+            yield Problem(shown[-1], found, unfit.expected, code=unfit.code, params=unfit.params)
+
+
+def form_totals(stage: QuestionPage, asked: Collection[str], named: Callable[[str], str] = str) -> tuple[Json, ...]:
+    """The totals of these questions as forms have them; `named`: what a question is called in the form."""
+    found = ((total, [named(one) for one in ids if one in asked]) for total, ids in stage.totals())
+    return tuple({**total.model_dump(), "fields": fields} for total, fields in found if fields)
+
+
+def together(stage: QuestionPage, asked: Collection[str]) -> list[str]:
+    """What groups of numbers come to, in lines of a prompt."""
+    summed = ((total, [one for one in ids if one in asked]) for total, ids in stage.totals())
+    return [f"The answers to {', '.join(ids)} are {total.in_words()}." for total, ids in summed if ids]
+
+
+def fitting(stage: QuestionPage, form: Form) -> dict[str, Hint]:
+    """How numbers of the page fit together, for the mock; empty where none do."""
+    is_free = not stage.totals() and not any(
+        _is_bounded(one) or (isinstance(one, GridQuestion) and one.total is not None) for one in stage.questions
+    )
+    return {} if is_free else {HINT_FORM: json.dumps(form.json_schema())}
 
 
 NOT_FILLED_IN: Final = "not answered before the time was up"
@@ -86,7 +132,7 @@ def filled_in(
     for question in stage.questions:
         if not is_shown(question, kept, stage, pages):
             continue
-        source, kept[question.id] = _first_that_fits(question, sources)
+        source, kept[question.id] = _first_that_fits(bounded(question, kept, pages), sources)
         if source is None:
             missing[question.id] = NOT_FILLED_IN
         elif source != "given":
@@ -122,7 +168,7 @@ def shown_of(stage: QuestionPage, given: Mapping[str, Json], pages: Pages) -> di
 
 def reply_model(stage: QuestionPage, pages: Pages) -> type[PageReply]:
     """One required field per question that may be shown, named by the question's id."""
-    if all(question.show_if is None for question in stage.questions):
+    if all(question.show_if is None and not _is_bounded(question) for question in stage.questions):
         # What was answered before does not matter.
         return _reply_model_without_rules(tuple(stage.questions))
     fields = {
@@ -132,6 +178,10 @@ def reply_model(stage: QuestionPage, pages: Pages) -> type[PageReply]:
     model = create_model("SurveyReply", __base__=PageReply, **fields)
     model.pages = pages
     return model
+
+
+def _is_bounded(question: BaseQuestion) -> bool:
+    return isinstance(question, NumberQuestion) and bool(question.answered_bounds)
 
 
 # Making the shape takes longer than all the rest of a prompt, and many agents are asked the same questions.
@@ -164,7 +214,7 @@ _LATER: Final = WrapValidator(_whatever)
 
 
 def _instruction(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> str:
-    rule = question.show_if
+    rule = told_rule(question, stage, pages)
     if rule is None or rules.holds(rule, pages, stage.id):
         return _asked(question)
     return f"{_asked(question)} Counts only if: {rules.in_words(rule)}."
@@ -172,6 +222,15 @@ def _instruction(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> s
 
 def _asked(question: BaseQuestion) -> str:
     return f"{question.title} Answer with {question.asked()}."
+
+
+def told_rule(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> rules.Rule | None:
+    """The rule of a question that may be shown, as a model is told it: of one over more than answers, what answers of
+    this page decide. What else is known of a reader, such as their arm, is not theirs to read."""
+    rule = question.show_if
+    if rule is None or all(one.question is not None for _, one in rules.comparisons(rule)):
+        return rule
+    return rules.remaining(rule, pages, stage.id)
 
 
 def is_shown(question: BaseQuestion, answers: PageAnswer, stage: QuestionPage, pages: Pages) -> bool:
@@ -196,7 +255,7 @@ def _split(
         if value is None and isinstance(question, CheckQuestion):
             value = False
         try:
-            stored[question.id] = question.answered(value)
+            stored[question.id] = bounded(question, stored, pages).answered(value)
         except Unfit as unfit:
             code = "answer_this" if value is None else unfit.code
             params = {} if value is None else unfit.params

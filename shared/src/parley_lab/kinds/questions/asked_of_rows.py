@@ -110,7 +110,7 @@ class AskedOfRows(StageConfig):
             variants[row_id, combination] = tuple(
                 one.of_row(
                     AskedRow(row_id, number, one.id, values, levels),
-                    None if one.show_if is None else in_row(one.show_if, row_id, asked, self.id),
+                    None if one.show_if is None else in_row(one.show_if, values, asked, self.id),
                 )
                 for one in islice(left, len(written))
             )

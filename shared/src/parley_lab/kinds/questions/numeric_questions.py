@@ -3,16 +3,19 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field, JsonValue, create_model
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.replies import Reply, number, whole_number
+from parley_lab.base.rules import PageAnswer, Rule, is_none
 from parley_lab.base.storable import is_storable_number
 from parley_lab.contracts.experiment import Document, Slug
 from parley_lab.kinds import Column, Json, form
 from parley_lab.kinds.questions.questions import BaseQuestion, Number, Unfit
+from parley_lab.kinds.questions.rows import AskedRow, named
+from parley_lab.kinds.questions.totals import AnsweredBound, Total
 
 _MOST_LISTED_STEPS: Final = 200
 
@@ -45,42 +48,71 @@ class NumberQuestion(NumericQuestion):
     """A number to write."""
 
     kind: Literal["number"] = "number"
-    minimum: Number | None = None
-    """The smallest number allowed."""
-    maximum: Number | None = None
-    """The largest number allowed."""
+    minimum: Number | AnsweredBound | None = None
+    """The smallest number allowed: a number, or another answer."""
+    maximum: Number | AnsweredBound | None = None
+    """The largest number allowed: a number, or another answer, as in `{question: sent}`."""
     integer: bool = False
     """Whether only whole numbers are allowed."""
 
     def _is_whole(self) -> bool:
         return self.integer
 
+    @property
+    def answered_bounds(self) -> dict[str, AnsweredBound]:
+        """The bounds that are answers and not known here, by name."""
+        bounds = {"minimum": self.minimum, "maximum": self.maximum}
+        return {name: one for name, one in bounds.items() if isinstance(one, AnsweredBound)}
+
+    def of_row(self, row: AskedRow, show_if: Rule | None) -> Self:
+        """The same question as that of a row, which answers about the same row bound."""
+        own = {name: one for name, one in self.answered_bounds.items() if one.stage is None}
+        bounds = {name: one.model_copy(update={"question": named(row.id, one.question)}) for name, one in own.items()}
+        return super().of_row(row, show_if).model_copy(update=bounds)
+
+    def bounded(self, answers: PageAnswer, pages: Mapping[str, PageAnswer]) -> "NumberQuestion":
+        """The question with those bounds as numbers that are known by these answers."""
+        known = {name: one.found(answers, pages) for name, one in self.answered_bounds.items()}
+        return self.model_copy(update={name: bound for name, bound in known.items() if bound is not None})
+
+    @property
+    def least(self) -> Number | None:
+        return None if isinstance(self.minimum, AnsweredBound) else self.minimum
+
+    @property
+    def most(self) -> Number | None:
+        return None if isinstance(self.maximum, AnsweredBound) else self.maximum
+
     def stored(self, value: Json) -> Json:
         written = self._number(value)
-        if self.minimum is not None and written < self.minimum:
-            raise Unfit(self.hint(), "at_least", bound=self.minimum)
-        if self.maximum is not None and written > self.maximum:
-            raise Unfit(self.hint(), "at_most", bound=self.maximum)
+        if self.least is not None and written < self.least:
+            raise Unfit(self.hint(), "at_least", bound=self.least)
+        if self.most is not None and written > self.most:
+            raise Unfit(self.hint(), "at_most", bound=self.most)
         return written
 
     def reply_type(self) -> Any:
-        bounds = Field(ge=self.minimum, le=self.maximum)
+        bounds = Field(ge=self.least, le=self.most)
         return whole_number(bounds, self.title) if self.integer else number(bounds, self.title)
 
     def field_schema(self) -> dict[str, Json]:
-        return form.number(self.title, minimum=self.minimum, maximum=self.maximum, is_whole=self.integer)
+        shown = form.number(self.title, minimum=self.least, maximum=self.most, is_whole=self.integer)
+        of_page = {f"x-{name}": one.question for name, one in self.answered_bounds.items() if one.stage is None}
+        return {**shown, **of_page}
 
     def hint(self) -> str:
-        bounds = [
-            *([f"at least {self.minimum}"] if self.minimum is not None else []),
-            *([f"at most {self.maximum}"] if self.maximum is not None else []),
-        ]
+        words = (("at least", self.minimum), ("at most", self.maximum))
+        bounds = [f"{word} {_in_words(bound)}" for word, bound in words if bound is not None]
         return ", ".join(["a whole number" if self.integer else "a number", *bounds])
 
     def problems(self) -> Iterator[Problem]:
-        yield from self._bound_problems(minimum=self.minimum, maximum=self.maximum)
-        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+        yield from self._bound_problems(minimum=self.least, maximum=self.most)
+        if self.least is not None and self.most is not None and self.least > self.most:
             yield Problem("maximum", str(self.maximum), f"at least the minimum, which is {self.minimum}")
+
+
+def _in_words(bound: Number | AnsweredBound) -> str:
+    return bound.in_words() if isinstance(bound, AnsweredBound) else str(bound)
 
 
 class Scale(NumericQuestion):
@@ -185,6 +217,8 @@ class GridQuestion(Scale):
     kind: Literal["grid"] = "grid"
     rows: tuple[GridRow, ...] = Field(min_length=1, max_length=50)
     """What is put on the scale."""
+    total: Total | None = Field(default=None, exclude_if=is_none)
+    """What the numbers of all lines come to."""
 
     def scales(self) -> list[ScaleQuestion]:
         """Each line as a question of its own."""
@@ -206,7 +240,10 @@ class GridQuestion(Scale):
         scales = self.scales()
         if not isinstance(value, Mapping) or set(value) != {one.id for one in scales}:
             raise Unfit(self.hint(), "every_line")
-        return {one.id: one.stored(value[one.id]) for one in scales}
+        stored = {one.id: one.stored(value[one.id]) for one in scales}
+        if self.total is not None:
+            self.total.required([*stored.values()])
+        return stored
 
     def reply_type(self) -> Any:
         fields: dict[str, Any] = {
@@ -224,11 +261,13 @@ class GridQuestion(Scale):
             "required": list(rows),
             "additionalProperties": False,
             "x-widget": "grid",
+            **({} if self.total is None else {"x-total": self.total.model_dump()}),
         }
 
     def hint(self) -> str:
         listed = ", ".join(f"{row.id} ({row.text})" for row in self.rows)
-        return f"{super().hint()}, for each of: {listed}"
+        together = "" if self.total is None else f"; {self.total.in_words()}"
+        return f"{super().hint()}, for each of: {listed}{together}"
 
     def in_words(self, answer: Json) -> str:
         given = "; ".join(f"{row.text}: {answer[row.id]}" for row in self.rows)
@@ -236,6 +275,8 @@ class GridQuestion(Scale):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        for problem in () if self.total is None else self.total.problems():
+            yield Problem(f"total.{problem.where}".rstrip("."), problem.found, problem.expected)
         ids = [row.id for row in self.rows]
         for index, row_id in enumerate(ids):
             if row_id in ids[:index]:

@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.replies import Truth, text
-from parley_lab.base.rules import Rule
+from parley_lab.base.rules import Rule, is_none
 from parley_lab.base.storable import is_storable_number, is_storable_text
 from parley_lab.contracts.experiment import Document, Paste, Slug
 from parley_lab.contracts.texts import Title
@@ -46,6 +46,8 @@ class BaseQuestion(Document):
     """The question is shown only when this is true; left out: always."""
     required: bool = True
     """Whether it must be answered; if not, null is an answer."""
+    group: Slug | None = Field(default=None, exclude_if=is_none)
+    """The name of the group to which it belongs; `groups` of the stage says what its numbers come to in all."""
     _row: AskedRow | None = PrivateAttr(default=None)
 
     @property

@@ -159,14 +159,17 @@ def with_row(value: Json, row: Mapping[str, Json]) -> Json:
     return [with_row(part, row) for part in value] if isinstance(value, list | tuple) else value
 
 
-def in_row(rule: AnyRule, row_id: str, asked: Container[str], here: str) -> AnyRule:
-    """The rule of a question in its row: what it says of a question of this stage is said of the row's."""
+def in_row(rule: AnyRule, values: Mapping[str, Json], asked: Container[str], here: str) -> AnyRule:
+    """The rule of a question in the row of these values: what it says of a question of this stage is said of the row's,
+    and columns have their values."""
     if isinstance(rule, rules.AllOf):
-        return rules.AllOf(all=tuple(in_row(part, row_id, asked, here) for part in rule.all))
+        return rules.AllOf(all=tuple(in_row(part, values, asked, here) for part in rule.all))
     if isinstance(rule, rules.AnyOf):
-        return rules.AnyOf(any=tuple(in_row(part, row_id, asked, here) for part in rule.any))
-    if rule.stage in (None, here) and rule.question in asked:
-        return rule.model_copy(update={"question": named(row_id, rule.question)})
+        return rules.AnyOf(any=tuple(in_row(part, values, asked, here) for part in rule.any))
+    if rule.row is not None:
+        return rule.model_copy(update={"given": values.get(rule.row)})
+    if rule.stage in (None, here) and rule.question is not None and rule.question in asked:
+        return rule.model_copy(update={"question": named(str(values[ID]), rule.question)})
     return rule
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from parley_lab.base.errors import InvalidInput
 from parley_lab.base.replies import read
 from parley_lab.kinds import Json, Substitute, UnusableReply
-from parley_lab.kinds.questions.answers import Pages, is_shown
+from parley_lab.kinds.questions.answers import Pages, bounded, is_shown, wrong_totals
 from parley_lab.kinds.questions.one import check, reply_model
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.sheet import QuestionPage
@@ -22,9 +22,15 @@ def of_page(stage: QuestionPage, pages: Pages, replies: Sequence[UnusableReply])
     missing: dict[str, str] = {}
     for question in stage.questions:
         if is_shown(question, kept, stage, pages):
-            found = of_question(question, replies)
+            found = of_question(bounded(question, kept, pages), replies)
             kept[question.id] = found.value
             missing |= found.missing or {}
+    for wrong in [*wrong_totals(stage, kept, missing)]:
+        # Numbers that do not make the sum say nothing alone.
+        asked = next(ids for _, ids in stage.totals() if wrong.where in ids)
+        summed = [one for one in asked if one in kept]
+        kept |= dict.fromkeys(summed)
+        missing |= dict.fromkeys(summed, f"expected were {wrong.expected}")
     return Substitute(kept, missing)
 
 

@@ -8,11 +8,12 @@ from pydantic import Field, JsonValue
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
-from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.experiment import Slug, StageConfig
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows, in_file, rows_problems
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, OptionsQuestion
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion, ScaleQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, TextQuestion, Unfit
+from parley_lab.kinds.questions.totals import QuestionGroup, Total
 
 AnyQuestion = Annotated[
     TextQuestion | CheckQuestion | ChoiceQuestion | ChoicesQuestion | NumberQuestion | ScaleQuestion | GridQuestion,
@@ -27,6 +28,8 @@ class QuestionPage(AskedOfRows):
     """Whether the page has one answer to each question, at which rules of later stages may look."""
     questions: tuple[AnyQuestion, ...] = Field(min_length=1)
     """The questions in their order."""
+    groups: dict[Slug, QuestionGroup] = Field(default={}, exclude_if=rules.is_empty)
+    """What holds of the questions of a group together, by the name that their `group` gives."""
     on_invalid: Literal["missing", "fail"] = "missing"
     """What happens when no reply of a model answers a question as it should, after all attempts. `missing`: the answer
     is null with its reason, the page's other answers are kept, and the agent goes on. `fail`: it leaves the experiment.
@@ -37,6 +40,17 @@ class QuestionPage(AskedOfRows):
         """Whether some answers are right and others wrong."""
         return any(question.has_correct for question in self.questions)
 
+    def totals(self) -> list[tuple[Total, list[str]]]:
+        """The totals of groups, of each row by itself, with the ids of the questions that are added up."""
+        found: list[tuple[Total, list[str]]] = []
+        for name, group in self.groups.items():
+            by_row: dict[str, list[str]] = {}
+            for one in self.questions if group.total is not None else ():
+                if one.group == name:
+                    by_row.setdefault("" if one.row is None else one.row.id, []).append(one.id)
+            found += [(group.total, ids) for ids in by_row.values() if group.total is not None]
+        return found
+
 
 def problems(stage: QuestionPage, earlier: Sequence[StageConfig], *, may_draw: bool = True) -> Iterator[Problem]:
     """`where` is relative to the stage. may_draw: whether the kind draws rows."""
@@ -45,8 +59,7 @@ def problems(stage: QuestionPage, earlier: Sequence[StageConfig], *, may_draw: b
 
 
 def _of_questions(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
-    pages = (one for one in earlier if isinstance(one, QuestionPage) and one.has_one_answer_each)
-    known = {one.id: {question.id: question for question in one.questions} for one in pages}
+    known = asked_in(earlier)
     before: dict[str, BaseQuestion] = {}
     for index, question in enumerate(stage.questions):
         where = f"questions[{index}]"
@@ -55,7 +68,60 @@ def _of_questions(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterat
         for problem in question.problems():
             yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
         yield from _misled_rules(question, where, {**known, stage.id: before}, stage.id)
+        yield from _misled_bounds(question, where, {**known, stage.id: before}, stage.id)
+        if question.group is not None and question.group not in stage.groups:
+            expected = one_of_groups(stage.groups)
+            yield Problem(f"{where}.group", repr(question.group), expected)
         before.setdefault(question.id, question)
+    yield from _of_groups(stage)
+
+
+def asked_in(stages: Sequence[StageConfig]) -> dict[str, dict[str, BaseQuestion]]:
+    """The questions at whose answers rules of later stages may look, by stage and id."""
+    pages = (one for one in stages if isinstance(one, QuestionPage) and one.has_one_answer_each)
+    return {one.id: {question.id: question for question in one.questions} for one in pages}
+
+
+def are_bounded_here(stage: QuestionPage) -> bool:
+    """Whether an answer on the page bounds another one."""
+    numbers = (one for one in stage.questions if isinstance(one, NumberQuestion))
+    return any(bound.stage is None for one in numbers for bound in one.answered_bounds.values())
+
+
+def one_of_groups(groups: Mapping[str, QuestionGroup]) -> str:
+    return f"one of {', '.join(groups)}" if groups else "`groups` of the stage with this name"
+
+
+def _of_groups(stage: QuestionPage) -> Iterator[Problem]:
+    for name, group in stage.groups.items():
+        where = f"groups.{name}"
+        asked = [one for one in stage.questions if one.group == name]
+        if not asked:
+            yield Problem(where, "a group without questions", f"`group: {name}` on its questions")
+        if group.total is None:
+            continue
+        for problem in group.total.problems():
+            yield Problem(f"{where}.total.{problem.where}".rstrip("."), problem.found, problem.expected)
+        for one in asked:
+            if not isinstance(one, NumberQuestion | ScaleQuestion):
+                yield Problem(f"{where}.total", f"the question {one.id!r}, which is no number", "numbers and scales")
+
+
+def _misled_bounds(
+    question: BaseQuestion, where: str, known: Mapping[str, Mapping[str, BaseQuestion]], here: str
+) -> Iterator[Problem]:
+    """Bounds that no answer before this one gives."""
+    for name, bound in question.answered_bounds.items() if isinstance(question, NumberQuestion) else ():
+        asked = known.get(bound.stage or here)
+        if asked is None:
+            expected = "the id of a survey that comes before this one"
+            yield Problem(f"{where}.{name}.stage", repr(bound.stage), expected)
+            continue
+        numbers = [one.id for one in asked.values() if isinstance(one, NumberQuestion | ScaleQuestion)]
+        if bound.question not in numbers:
+            whose = "above this one" if bound.stage is None else f"of the survey {bound.stage!r}"
+            listed = f": {', '.join(numbers)}" if numbers else ", of which there is none"
+            yield Problem(f"{where}.{name}.question", repr(bound.question), f"a number {whose}{listed}")
 
 
 def _misled_rules(
@@ -64,13 +130,33 @@ def _misled_rules(
     if question.show_if is None:
         return
     for place, comparison in rules.comparisons(question.show_if, f"{where}.show_if"):
-        target = comparison.stage or here
-        if target not in known:
-            yield Problem(f"{place}.stage", repr(comparison.stage), "the id of a survey that comes before this one")
-        elif comparison.question not in known[target]:
-            yield Problem(f"{place}.question", repr(comparison.question), _elsewhere(comparison, target, here, known))
-        elif (possible := _value_expected(comparison, known[target][comparison.question])) is not None:
-            yield Problem(f"{place}.value", json.dumps(comparison.value, ensure_ascii=False), possible)
+        if comparison.question is not None:
+            yield from misled(comparison, place, known, here)
+        elif comparison.row is not None and comparison.row not in (columns := _columns_of(question)):
+            expected = (
+                f"one of the columns {', '.join(columns)}" if columns else "`rows` of the stage, with this column"
+            )
+            yield Problem(f"{place}.row", repr(comparison.row), expected)
+
+
+def _columns_of(question: BaseQuestion) -> list[str]:
+    """What a rule may name of the row of this question."""
+    return [] if question.row is None else [*question.row.values]
+
+
+def misled(
+    comparison: rules.Comparison, place: str, known: Mapping[str, Mapping[str, BaseQuestion]], here: str
+) -> Iterator[Problem]:
+    """What is wrong with a comparison of an answer at this place; `known` as from `asked_in`."""
+    target = comparison.stage or here
+    if target not in known:
+        expected = "the id of a survey that comes before this one"
+        listed = f"{expected}: {', '.join(known)}" if known else expected
+        yield Problem(f"{place}.stage", repr(comparison.stage), listed if here not in known else expected)
+    elif comparison.name not in known[target]:
+        yield Problem(f"{place}.question", repr(comparison.question), _elsewhere(comparison, target, here, known))
+    elif (possible := _value_expected(comparison, known[target][comparison.name])) is not None:
+        yield Problem(f"{place}.value", json.dumps(comparison.value, ensure_ascii=False), possible)
 
 
 def _elsewhere(

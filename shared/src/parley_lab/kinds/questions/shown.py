@@ -8,7 +8,7 @@ from parley_lab.base import rules
 from parley_lab.kinds import Json
 from parley_lab.kinds.questions.answers import Pages, possible_questions
 from parley_lab.kinds.questions.choices import Option
-from parley_lab.kinds.questions.numeric_questions import GridRow
+from parley_lab.kinds.questions.numeric_questions import GridRow, NumberQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, Number
 from parley_lab.kinds.questions.sheet import QuestionPage
 
@@ -82,9 +82,13 @@ ShownQuestion = Annotated[
 def shown_questions(stage: QuestionPage, pages: Pages) -> list[dict[str, Json]]:
     """What a page is made of, for a model with `ShownQuestion`s."""
     return [
-        {**question.model_dump(), "show_if": rule_on_page(question, stage, pages)}
+        {**question.model_dump(), **_known_bounds(question), "show_if": rule_on_page(question, stage, pages)}
         for question in possible_questions(stage, pages)
     ]
+
+
+def _known_bounds(question: BaseQuestion) -> dict[str, Json]:
+    return {"minimum": question.least, "maximum": question.most} if isinstance(question, NumberQuestion) else {}
 
 
 def rule_on_page(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> rules.Rule | None:

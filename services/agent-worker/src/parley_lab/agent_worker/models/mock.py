@@ -10,9 +10,11 @@ from random import Random
 from typing import Any, Final
 
 from parley_lab.agent_worker.models import phrases, rehearsal, traits
+from parley_lab.base.fitting import fitted
 from parley_lab.base.schema_filler import fill
 from parley_lab.base.seeds import rng as seeded
 from parley_lab.contracts.models import (
+    HINT_FORM,
     HINT_IS_MEDIATOR,
     HINT_LAST_TEXT,
     HINT_MANNER,
@@ -78,6 +80,8 @@ def mock_reply(request: ModelRequest) -> ModelReply:
     rng = seeded(request.seed, f"{request.path}/mock")
     suggestions = _Suggestions(request, rng)
     parsed = {**fill(request.reply_schema, rng, suggest=suggestions.suggest), **suggestions.numbers}
+    if isinstance(form := request.hints.get(HINT_FORM), str):
+        parsed = fitted(json.loads(form), parsed)
     raw = json.dumps(parsed, ensure_ascii=False)
     return ModelReply(
         status="ok",

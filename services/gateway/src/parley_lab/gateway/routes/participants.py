@@ -163,7 +163,7 @@ async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: 
         if _index(standing, stage_id) >= standing.position:
             left = await _left(session, context, standing, stage_id, request.answer)
             answering.write_page(session, standing, left.page, left.at)
-            await going_on.go_on(session, standing, left.done, left.at, cause="request")
+            await going_on.go_on(session, standing, left.done, left.at, cause="request", answered=left.answered)
             standing = await after_going_on(session, left.answered, left.done)
         return await _page(session, context, standing), session
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.texts import Text
 from parley_lab.kinds import Read, Use
@@ -29,6 +30,9 @@ class Asset(Document):
     """A column of the stage in `names_from` that holds the name, instead of `name`."""
 
 
+ORDER_COLUMN: Final = "order"
+
+
 class AssetAllocationStage(StageConfig):
     """Participants divide a hundred percent between assets."""
 
@@ -39,6 +43,8 @@ class AssetAllocationStage(StageConfig):
     """The assets. Of two, the share of the first is asked, and the rest goes to the second; of more, every share."""
     names_from: Slug | None = None
     """An earlier stage whose columns hold the names of the assets, such as stocks that were looked at."""
+    shuffle_assets: bool = Field(default=False, exclude_if=is_empty)
+    """Whether each participant has the assets in a different order; of three or more."""
     step: int = Field(default=5, ge=1, le=WHOLE)
     """Shares are multiples of this; it divides 100."""
     on_invalid: Literal["missing", "fail"] = "missing"
@@ -64,5 +70,10 @@ def problems(stage: AssetAllocationStage) -> Iterator[Problem]:
             yield Problem(f"assets[{index}]", "no name", "`name`, or `column` of the stage in `names_from`")
         if asset.column is not None and stage.names_from is None:
             yield Problem(f"assets[{index}].column", repr(asset.column), "`names_from`, the stage that has the column")
+    if stage.shuffle_assets and len(ids) == 2:
+        yield Problem("shuffle_assets", "true", "three assets or more: of two, the share of the first is asked")
+    if stage.shuffle_assets and ORDER_COLUMN in ids:
+        expected = f"another id: the column `{ORDER_COLUMN}` says in which order the assets were"
+        yield Problem(f"assets[{ids.index(ORDER_COLUMN)}].id", repr(ORDER_COLUMN), expected)
     if WHOLE % stage.step:
         yield Problem("step", str(stage.step), f"a number that divides {WHOLE}")

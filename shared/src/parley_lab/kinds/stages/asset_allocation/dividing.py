@@ -15,6 +15,8 @@ from parley_lab.contracts.models import HINT_SUGGESTED, Hint
 from parley_lab.kinds import Field, Form, Json, Label, Question, Substitute, UnusableReply, WithoutAnswer, form
 from parley_lab.kinds.stages.asset_allocation.config import WHOLE, AssetAllocationStage
 
+ORDER: Final = "_order"
+"""The field of a stored page with the order of its assets, where it differs between participants."""
 SHARE: Final = "share"
 """The field of the answer where two assets are divided: the percent that go to the first."""
 
@@ -121,7 +123,7 @@ class Division(Question):
         if not self._is_of_two and (total := sum(given.values())) != WHOLE:
             problem = Problem([*given][-1], f"{total} percent in all", f"shares that make {WHOLE} percent together")
             raise InvalidInput(f"These shares do not make {WHOLE} percent.", [problem])
-        return given
+        return {**given, ORDER: [*given]} if self.stage.shuffle_assets else given
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """No share; an agent of whom no reply came leaves, with the reason."""

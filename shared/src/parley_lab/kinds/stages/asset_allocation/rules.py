@@ -30,10 +30,19 @@ from parley_lab.kinds import (
     StageKind,
     heading,
 )
+from parley_lab.kinds.questions.drawn_rows import CHANCE
+from parley_lab.kinds.questions.own_order import OrderDraws, own_chance
 from parley_lab.kinds.stages.asset_allocation import config
-from parley_lab.kinds.stages.asset_allocation.config import CONSENSUS, WHOLE, Asset, AssetAllocationStage
+from parley_lab.kinds.stages.asset_allocation.config import (
+    CONSENSUS,
+    ORDER_COLUMN,
+    WHOLE,
+    Asset,
+    AssetAllocationStage,
+)
 from parley_lab.kinds.stages.asset_allocation.consensus import consensus
 from parley_lab.kinds.stages.asset_allocation.dividing import (
+    ORDER,
     Division,
     drawn,
     fields_of,
@@ -66,7 +75,7 @@ class AssetAllocation(StageKind[AssetAllocationStage]):
     config_model = AssetAllocationStage
 
     def page(self, stage: AssetAllocationStage, view: OwnView) -> AssetAllocationPage:
-        names, given = names_of(stage, view), shares(stage, view.own.get(PAGE))
+        names, given = names_of(as_shown(stage, view), view), shares(stage, view.own.get(PAGE))
         assets = [ShownAsset(id=one.id, name=name, share=given.get(one.id)) for one, name in names]
         return AssetAllocationPage(
             **heading(stage),
@@ -77,7 +86,7 @@ class AssetAllocation(StageKind[AssetAllocationStage]):
         )
 
     def prompt(self, stage: AssetAllocationStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
-        names = names_of(stage, view)
+        names = names_of(as_shown(stage, view), view)
         asked = "\n".join([stage.question, *(f"- {name}" for _, name in names)])
         if view.me.kind == "mediator":
             return [Block(f"Participants were asked: {asked}\nYou took no part in it.")]
@@ -96,6 +105,7 @@ class AssetAllocation(StageKind[AssetAllocationStage]):
     def parts(self, stage: AssetAllocationStage) -> Parts:
         return Parts(
             questions=ShareQuestions(stage),
+            draws=OrderDraws() if stage.shuffle_assets else None,
             reads=config.reads(stage),
             data=ShareData(stage),
             scripts=ShareScripts(stage),
@@ -105,6 +115,14 @@ class AssetAllocation(StageKind[AssetAllocationStage]):
     def example(self) -> AssetAllocationStage:
         assets = (Asset(id="alpha", name="Alpha Rail"), Asset(id="beta", name="Beta Foods"))
         return AssetAllocationStage(id="portfolio", name="Your portfolio", assets=assets)
+
+
+def as_shown(stage: AssetAllocationStage, view: OwnView) -> AssetAllocationStage:
+    """The stage with the assets in the order of the reader's page."""
+    if not stage.shuffle_assets or CHANCE not in view.draws:
+        return stage
+    assets = own_chance(view, "assets").sample(stage.assets, len(stage.assets))
+    return stage.model_copy(update={"assets": tuple(assets)})
 
 
 def names_of(stage: AssetAllocationStage, view: OwnView) -> list[tuple[Asset, str]]:
@@ -129,7 +147,14 @@ class ShareQuestions(Questions):
     def question(self, view: OwnView, ask: Ask) -> Question | None:
         if ask.key != PAGE:
             return None
-        return Division(self._stage, tuple(name for _, name in names_of(self._stage, view)), view.me.path)
+        mine = as_shown(self._stage, view)
+        return Division(mine, tuple(name for _, name in names_of(mine, view)), view.me.path)
+
+    def shown(self, answer: Json) -> Json:
+        """Without the order, which the page has."""
+        if not isinstance(answer, Mapping):
+            return answer
+        return {name: value for name, value in answer.items() if name != ORDER}
 
     def most_replies(self) -> int:
         return 1
@@ -162,7 +187,9 @@ class ShareScripts(PageScripts):
     def page(self, view: OwnView, rng: Random) -> Json | None:
         if view.me.script_for(self._allocation) is None:
             return None
-        return dict(self.fixed(view)) or drawn(self._allocation, rng)
+        mine = as_shown(self._allocation, view)
+        order = {ORDER: [*fields_of(mine)]} if mine.shuffle_assets else {}
+        return {**(dict(self.fixed(view)) or drawn(self._allocation, rng)), **order}
 
 
 class ShareData(Data):
@@ -172,10 +199,13 @@ class ShareData(Data):
         self._stage = stage
 
     def columns(self) -> list[Column]:
-        return [Column(one.id, percent_to(one.name or one.id), "integer") for one in self._stage.assets]
+        columns = [Column(one.id, percent_to(one.name or one.id), "integer") for one in self._stage.assets]
+        order = Column(ORDER_COLUMN, "The assets in their order on the page", "text", derived=True)
+        return [*columns, order] if self._stage.shuffle_assets else columns
 
     def cells(self, page: Json) -> dict[str, Json]:
-        return dict(shares(self._stage, page))
+        order = page.get(ORDER) if isinstance(page, Mapping) else None
+        return {**shares(self._stage, page), **({ORDER_COLUMN: " ".join(order)} if order else {})}
 
     def group_columns(self) -> list[Column]:
         return [Column(CONSENSUS, Label("How much all agree, 0 to 100", "agreement"), "number")]

@@ -32,7 +32,7 @@ from parley_lab.kinds.questions import one, salvage
 from parley_lab.kinds.questions.answers import PageReply, found_in_words
 from parley_lab.kinds.questions.questions import Unfit
 from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of
-from parley_lab.kinds.stages.comprehension.config import CheckedQuestion, ComprehensionStage
+from parley_lab.kinds.stages.comprehension.config import CheckedNumber, CheckedQuestion, ComprehensionStage
 
 _TASK: Final = "Answer every question on what you have read. The answers are checked, and you go on when all are right."
 
@@ -143,12 +143,17 @@ class ComprehensionScripts(PageScripts):
             if attempts.is_over:
                 continue
             number = len(attempts.given) + 1
-            right = {asked.id: str(asked.all_correct[0]) for asked in self._check.questions}
+            right = {asked.id: _right(asked) for asked in self._check.questions}
             rng = rng_of(f"{member.path.rpartition('/')[2]}/{key_of(number)}")
             form = Form(tuple(Field(asked.id, asked.field_schema()) for asked in self._check.questions))
             given = filled(form, rng, fixed=fixed_answers(self._check, member))
             moves[member.id, key_of(number)] = right if member.script_for(self._check) is None else given
         return moves
+
+
+def _right(asked: CheckedQuestion) -> Json:
+    right = asked.all_correct[0]
+    return right if isinstance(asked, CheckedNumber) else str(right)
 
 
 # Making the shape takes longer than all the rest of a prompt, and many agents are asked the same questions.

@@ -12,7 +12,8 @@ from parley_lab.contracts.experiment import Slug
 from parley_lab.kinds import Column, Json
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.choices import ChoiceQuestion
-from parley_lab.kinds.questions.questions import TextQuestion, Unfit
+from parley_lab.kinds.questions.numeric_questions import NumberQuestion
+from parley_lab.kinds.questions.questions import Number, TextQuestion, Unfit
 
 RightAnswer = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
 
@@ -60,6 +61,50 @@ class CheckedText(TextQuestion):
         return True
 
 
+class CheckedNumber(NumberQuestion):
+    """A number to write."""
+
+    minimum: Number | None = None
+    """The smallest number that can be answered."""
+    maximum: Number | None = None
+    """The largest number that can be answered."""
+    correct: Number | tuple[Number, ...]
+    """The right number, or several of which each is right; participants never see it."""
+    within: Number = Field(default=0, ge=0)
+    """How far from the right number an answer may be."""
+
+    @property
+    def all_correct(self) -> tuple[Number, ...]:
+        """Each answer that is right."""
+        return self.correct if isinstance(self.correct, tuple) else (self.correct,)
+
+    @property
+    def has_correct(self) -> bool:
+        return True
+
+    def is_correct(self, answer: Json) -> bool | None:
+        if answer is None:
+            return None
+        within = Decimal(str(self.within))
+        return any(abs(Decimal(str(answer)) - Decimal(str(right))) <= within for right in self.all_correct)
+
+    def columns(self) -> list[Column]:
+        return [*super().columns(), Column(f"{self.id}.correct", f"{self.label} (correct)", "boolean", derived=True)]
+
+    def cells(self, answer: Json) -> dict[str, Json]:
+        return {**super().cells(answer), f"{self.id}.correct": self.is_correct(answer)}
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if not self.all_correct:
+            yield Problem("correct", "an empty list", "at least one right answer")
+        for right in self.all_correct:
+            try:
+                self.stored(right)
+            except Unfit:
+                yield Problem("correct", str(right), f"what can be answered: {self.hint()}")
+
+
 class CheckedChoice(ChoiceQuestion):
     """One answer out of several."""
 
@@ -67,7 +112,7 @@ class CheckedChoice(ChoiceQuestion):
     """The id of the right option, or several of which each is right; participants and models never see it."""
 
 
-CheckedQuestion = Annotated[CheckedText | CheckedChoice, Field(discriminator="kind")]
+CheckedQuestion = Annotated[CheckedText | CheckedNumber | CheckedChoice, Field(discriminator="kind")]
 
 
 class ComprehensionStage(AskedOfRows):

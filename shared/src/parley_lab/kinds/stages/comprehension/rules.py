@@ -49,7 +49,7 @@ class ComprehensionPage(PageContent):
     """The questions that were not answered rightly last time."""
     passed: bool | None
     """Whether everything was right; null while the reader may still try."""
-    answers: dict[str, str | None]
+    answers: dict[str, str | int | float | None]
     """What the reader answered last, by question; empty before."""
 
 
@@ -70,7 +70,8 @@ class Comprehension(StageKind[ComprehensionStage]):
             if asked.id in ("attempts", "passed"):
                 found.append(Problem(f"{where}.id", repr(asked.id), "another id: a column of the data is called so"))
             if asked.show_if is not None:
-                found.append(Problem(f"{where}.show_if", "a rule", "none: everybody answers all questions of a check"))
+                expected = "none: everybody answers all questions of a check; the stage itself may have a rule"
+                found.append(Problem(f"{where}.show_if", "a rule", expected))
             if not asked.required:
                 found.append(Problem(f"{where}.required", "False", "an answer that is needed"))
             found += [Problem(f"{where}.{one.where}", one.found, one.expected) for one in asked.problems()]

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from parley_lab.base.rules import Rule, is_none
 from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
 from parley_lab.kinds.stages.group_interview.options import Options
 from parley_lab.kinds.stages.group_interview.replies import VariableType
@@ -75,6 +76,8 @@ class InterviewTask(Document):
     """Whether agents give reasons with their answer."""
     plain_text: bool = False
     """Whether models reply in plain text and not with a JSON object; then `ask_reasoning` is not allowed."""
+    show_if: Rule | None = Field(default=None, exclude_if=is_none)
+    """The task is there where this is true, for all of a cohort: a rule over its arm; left out: always."""
 
 
 class SessionDraws(Document):

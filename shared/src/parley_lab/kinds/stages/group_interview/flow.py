@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 from parley_lab.base.looks import is_told_apart_from
+from parley_lab.base.rules import applies
 from parley_lab.kinds import Json, LabView, Member, OwnView, View, as_shown
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from parley_lab.kinds.stages.group_interview.options import Options, drawn_order
@@ -117,9 +118,10 @@ def question_of(task: InterviewTask, role: str) -> InterviewQuestion | None:
 
 
 def tasks_in_order(stage: GroupInterviewStage, draws: Mapping[str, Json]) -> list[InterviewTask]:
-    """The tasks in the order of this cohort."""
+    """The tasks in the order of this cohort, without those that its arm does not have."""
     by_id = {task.id: task for task in stage.tasks}
-    return [by_id[task_id] for task_id in draws.get(_TASKS, list(by_id))]
+    ordered = [by_id[task_id] for task_id in draws.get(_TASKS, list(by_id))]
+    return [task for task in ordered if applies(task.show_if)]
 
 
 def special(stage: GroupInterviewStage) -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.rules import Rule, is_none
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.money import Currency
 from parley_lab.kinds import Read, Use
@@ -19,6 +20,9 @@ def _as_written(value: object) -> object:
 
 Money = Annotated[Decimal, BeforeValidator(_as_written), Field(ge=0, le=1_000_000, decimal_places=6)]
 """An amount, or what one point is worth."""
+
+
+Rate = Annotated[Decimal, BeforeValidator(_as_written), Field(ge=-1_000_000, le=1_000_000, decimal_places=6)]
 
 
 class PayoutItem(Document):
@@ -41,12 +45,17 @@ class PayoutItem(Document):
     their own."""
     points: str | None = None
     """A column of the stage's numbers, such as the `points` of a game, that is paid at `rate`."""
-    rate: Money = Decimal(1)
-    """What one point is worth."""
+    rate: Rate = Decimal(1)
+    """What one point is worth; below zero, it is taken away."""
+    floor: Money | None = Field(default=None, exclude_if=is_none)
+    """The least that the item comes to, with a rate below zero; left out: it may take something from other items. What
+    is paid in all is never less than nothing."""
     rounds: Literal["all", "one"] = "all"
     """`one`: only one round of the game is paid, drawn when the participant comes to this stage."""
     selection: Slug | None = None
     """The name of a group of items of which one is paid, drawn when the participant comes to this stage."""
+    show_if: Rule | None = Field(default=None, exclude_if=is_none)
+    """It counts for those of whom this is true; left out: for all."""
 
 
 class PayoutStage(StageConfig):
@@ -96,5 +105,12 @@ def problems(stage: PayoutStage) -> Iterator[Problem]:
             yield Problem(f"{where}.winner_of", repr(item.winner_of), "`questions`, for which those answers count")
         if item.rate != 1 and item.points is None:
             yield Problem(f"{where}.rate", str(item.rate), "`points`, the column of numbers that is paid at this rate")
+        if item.floor is not None and item.rate >= 0:
+            yield Problem(
+                f"{where}.floor", str(item.floor), "a `rate` below zero beside it; else nothing is taken away"
+            )
+        if item.selection is not None and item.show_if is not None:
+            expected = "no `selection` beside it: of items that are not for all, none can be drawn for all"
+            yield Problem(f"{where}.show_if", "a rule", expected)
         if item.rounds == "one" and item.points is None:
             yield Problem(f"{where}.rounds", "'one'", "`points`, the column of which one round is paid")

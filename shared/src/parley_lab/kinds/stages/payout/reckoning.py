@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
+from parley_lab.base.rules import applies
 from parley_lab.contracts.money import decimals_of, fewest_decimals
 from parley_lab.kinds import Draws, Json, Member, OwnView, Part, StageRead
 from parley_lab.kinds.stages.payout.config import PayoutItem, PayoutStage
@@ -56,7 +57,8 @@ class Earned:
 
     @property
     def amount(self) -> Decimal:
-        return self.base + sum(self.questions.values(), _ZERO) + self.for_points
+        found = self.base + sum(self.questions.values(), _ZERO) + self.for_points
+        return found if self.item.floor is None else max(found, self.item.floor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Payment:
 
     @property
     def total(self) -> Decimal:
-        return sum((one.amount for one in self.earned), _ZERO)
+        return max(_ZERO, sum((one.amount for one in self.earned), _ZERO))
 
     @property
     def amount(self) -> Decimal:
@@ -82,7 +84,8 @@ def payment(stage: PayoutStage, view: OwnView) -> Payment:
     """What `view.me` is paid, by what was drawn for it."""
     drawn = view.draws.get(str(view.me.id), {})
     selected = drawn.get(SELECTED, {})
-    counted = [item for item in stage.items if item.selection is None or selected.get(item.selection) == item.id]
+    own = [item for item in stage.items if applies(item.show_if)]
+    counted = [item for item in own if item.selection is None or selected.get(item.selection) == item.id]
     return Payment(tuple(_earned(item, view, drawn.get(LUCK, {})) for item in counted), stage.average, stage.currency)
 
 

@@ -6,12 +6,14 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
-from parley_lab.base import rules
+from parley_lab.base import rules, seeds
 from parley_lab.kinds import PAGE, Draws, Json, LabView, Member, OwnView, Read, Use, View
 from parley_lab.kinds.stages.ranking.config import RankingStage
 
 RANKING: Final = "ranking"
 """The field of the answer: ids, the best first."""
+ORDER: Final = "_order"
+"""The field of a stored page with the order of its items, where it differs between participants."""
 LISTED: Final = "listed"
 """What is drawn for each candidate, under its id: its place in the list of candidates."""
 TIE: Final = "tie"
@@ -65,7 +67,7 @@ def reads(stage: RankingStage) -> tuple[Read, ...]:
             uses=(Use(comparison.question, f"{place}.question"),),
         )
         for place, comparison in rules.comparisons(stage.eligible, "eligible")
-        if comparison.stage is not None
+        if comparison.stage is not None and comparison.question is not None
     )
 
 
@@ -91,11 +93,20 @@ def all_candidates(stage: RankingStage, view: OwnView) -> list[Candidate]:
     texts = {item.id: item.text for item in stage.items}
     names = {str(one.id): one.name for one in view.members}
     found = []
-    for one in eligible(stage, view):
+    for one in _as_shown(stage, view):
         is_item = one in texts
         code = one if is_item else codes[one]
         text = texts[one] if is_item else names.get(one, code)
         found.append(Candidate(one, code, text, is_me=one == str(view.me.id)))
+    return found
+
+
+def _as_shown(stage: RankingStage, view: OwnView) -> list[str]:
+    """The ids of all who can be ranked, in the order of the reader's page."""
+    found = eligible(stage, view)
+    if stage.shuffle_items and found:
+        seat = view.me.path.rpartition("/")[2]
+        seeds.rng(view.draws[found[0]][TIE], f"{seat}/items").shuffle(found)
     return found
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
-from parley_lab.base.rules import Rule
+from parley_lab.base.rules import Rule, is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
 from parley_lab.contracts.texts import Text
 
@@ -24,6 +24,9 @@ class RankedItem(Document):
     """What participants read."""
 
 
+ORDER_COLUMN: Final = "order"
+
+
 class RankingStage(StageConfig):
     """Participants rank each other, or items; all orders together elect a winner."""
 
@@ -35,6 +38,8 @@ class RankingStage(StageConfig):
     """What is ranked: the participants who have come, or the `items`."""
     items: tuple[RankedItem, ...] = ()
     """What is ranked, with `rank: items`."""
+    shuffle_items: bool = Field(default=False, exclude_if=is_empty)
+    """Whether each participant has the items in a different order on the page, with `rank: items`."""
     eligible: Rule | None = None
     """Which participants can be ranked, by what they have answered before, as show-if rules say it; each comparison
     names its stage. The stage then opens when the stages that the rule looks at are over. Left out: all of them."""
@@ -56,10 +61,15 @@ class RankingStage(StageConfig):
 def problems(stage: RankingStage) -> Iterator[Problem]:
     if stage.rank == "items":
         yield from _of_items(stage)
+    elif stage.shuffle_items:
+        yield Problem("shuffle_items", "true", "`rank: items` beside it: a list of participants is drawn anyway")
     elif stage.items:
         yield Problem("items", f"{len(stage.items)} items", "none without `rank: items`")
     for place, comparison in rules.comparisons(stage.eligible, "eligible") if stage.eligible is not None else ():
-        if comparison.stage is None:
+        if comparison.question is None:
+            found = f"a rule over a {comparison.subject}"
+            yield Problem(place, found, "a rule over answers: `stage` and `question`")
+        elif comparison.stage is None:
             yield Problem(place, f"no stage for {comparison.question!r}", "`stage`: an earlier stage that asked it")
 
 
@@ -70,6 +80,9 @@ def _of_items(stage: RankingStage) -> Iterator[Problem]:
     for index, item_id in enumerate(ids):
         if item_id in ids[:index]:
             yield Problem(f"items[{index}].id", f"{item_id!r} again", "an id of its own for every item")
+    if stage.shuffle_items and ORDER_COLUMN in ids:
+        expected = f"another id: the column `{ORDER_COLUMN}` says in which order the items were"
+        yield Problem(f"items[{ids.index(ORDER_COLUMN)}].id", repr(ORDER_COLUMN), expected)
     if stage.places is not None and stage.places > len(ids):
         yield Problem("places", str(stage.places), f"at most {len(ids)}, the number of items")
     if stage.eligible is not None:

@@ -25,7 +25,7 @@ from parley_lab.kinds import (
     WithoutAnswer,
     form,
 )
-from parley_lab.kinds.stages.ranking.candidates import RANKING, Candidate, candidates_of, places_of
+from parley_lab.kinds.stages.ranking.candidates import ORDER, RANKING, Candidate, candidates_of, places_of
 from parley_lab.kinds.stages.ranking.config import USUAL_QUESTION, RankingStage
 
 
@@ -41,6 +41,12 @@ class RankingQuestions(Questions):
     def question(self, view: OwnView, ask: Ask) -> Question | None:
         found = tuple(candidates_of(self._stage, view))
         return Ordering(self._stage, found) if ask.key == PAGE and found else None
+
+    def shown(self, answer: Json) -> Json:
+        """Without the order, which the page has."""
+        if not isinstance(answer, Mapping):
+            return answer
+        return {name: value for name, value in answer.items() if name != ORDER}
 
     def most_replies(self) -> int:
         return 1
@@ -119,7 +125,8 @@ class Ordering(Question):
         if not is_order or given is None or len(set(given)) != len(given) or len(given) != self._places:
             expected = f"a list of {self._places} different ids of those who can be ranked, the best first"
             raise InvalidInput("This is no ranking.", [Problem(RANKING, _found(given), expected)])
-        return {RANKING: list(given)}
+        order = {ORDER: [one.id for one in self.candidates]} if self.stage.shuffle_items else {}
+        return {RANKING: list(given), **order}
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """No vote; an agent without any reply leaves, with the reason."""

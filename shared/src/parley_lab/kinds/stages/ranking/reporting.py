@@ -5,8 +5,8 @@ from typing import Final
 
 from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, Table
 from parley_lab.kinds.stages.ranking import election
-from parley_lab.kinds.stages.ranking.candidates import RANKING, ballots, eligible, tie_breaks
-from parley_lab.kinds.stages.ranking.config import RankingStage
+from parley_lab.kinds.stages.ranking.candidates import ORDER, RANKING, ballots, eligible, tie_breaks
+from parley_lab.kinds.stages.ranking.config import ORDER_COLUMN, RankingStage
 
 COLUMNS: Final = (
     *("voter", "voter_name", "candidate", "candidate_name", "place"),
@@ -36,10 +36,12 @@ class RankingData(Data):
 
     def columns(self) -> list[Column]:
         if self._stage.rank == "items":
-            return [
+            places = [
                 Column(item.id, Label(f"Place of: {item.text}", "place_of", name=item.text), "integer")
                 for item in self._stage.items
             ]
+            order = Column(ORDER_COLUMN, "The items in their order on the page", "text", derived=True)
+            return [*places, order] if self._stage.shuffle_items else places
         return [
             Column("first", Label("Ranked first", "ranked_first"), "member"),
             Column("ranked", Label("Places that were given", "places_given"), "integer"),
@@ -50,7 +52,8 @@ class RankingData(Data):
         if not given:
             return {}
         if self._stage.rank == "items":
-            return {item_id: place for place, item_id in enumerate(given, start=1)}
+            order = {ORDER_COLUMN: " ".join(page[ORDER])} if ORDER in page else {}
+            return {**{item_id: place for place, item_id in enumerate(given, start=1)}, **order}
         return {"first": given[0], "ranked": len(given)}
 
     def answered(self, key: str, answer: Json) -> list[Answered]:

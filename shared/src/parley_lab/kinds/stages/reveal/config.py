@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.rules import Rule, is_none
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.kinds import Read, Use
 
@@ -29,6 +30,9 @@ class Revealed(Document):
     audience: Literal["own", "all"] = "own"
     """Whose answers a participant is shown: their `own`, or those of `all`. For `all`, and for a result, the stage
     opens when the stage that is shown is over for all who are still there."""
+
+    show_if: Rule | None = Field(default=None, exclude_if=is_none)
+    """It is shown to those of whom this is true; left out: to all."""
 
     @property
     def needs_everybody(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from parley_lab.base.rules import applies
 from parley_lab.kinds import Column, Json, Label, OwnView, Part, StageRead, as_shown
 from parley_lab.kinds.stages.reveal.config import Revealed, RevealStage
 
@@ -50,7 +51,8 @@ class Shown:
 
 def shown(stage: RevealStage, view: OwnView) -> list[Shown]:
     """What is revealed to the reader, as far as it is known."""
-    return [_shown(item, view.reads[item.stage], view) for item in stage.items if item.stage in view.reads]
+    items = (item for item in stage.items if item.stage in view.reads and applies(item.show_if))
+    return [_shown(item, view.reads[item.stage], view) for item in items]
 
 
 def _shown(item: Revealed, read: StageRead, view: OwnView) -> Shown:

@@ -72,7 +72,10 @@ class SurveyQuestions(Questions):
         if question is None:
             return WholePage(self._stage, view, answers.earlier_pages(view))
         mine = entries.question_of(ordered(self._stage, view), ask.key) or question
-        return _OneQuestion(asked, question, mine, is_first=not entries.given(asked, view))
+        given = entries.given(asked, view)
+        pages = answers.earlier_pages(view)
+        in_file, as_had = (answers.bounded(one, given, pages) for one in (question, mine))
+        return _OneQuestion(asked, in_file, as_had, is_first=not given)
 
     def shown(self, answer: Json) -> Json:
         """Without the order, which the page has."""
@@ -106,7 +109,8 @@ class WholePage(Question):
 
     def form(self) -> Form:
         asked = answers.possible_questions(self._ordered, self._pages)
-        return Form(tuple(self._field(question) for question in asked))
+        totals = answers.form_totals(self._asked, [question.id for question in asked])
+        return Form(tuple(self._field(question) for question in asked), totals=totals)
 
     def _field(self, question: BaseQuestion) -> Field:
         rule = rule_on_page(question, self._stage, self._pages)
@@ -152,8 +156,8 @@ class WholePage(Question):
         return _typed(self._stage, PAGE, answer)
 
     def hints(self) -> Mapping[str, Hint]:
-        fixed = fixed_of(self._stage, self._view.me)
-        return {**_hints(self._stage.questions), **suggested(fixed)}
+        fixed = suggested(fixed_of(self._stage, self._view.me))
+        return {**_hints(self._stage.questions), **answers.fitting(self._asked, self.form()), **fixed}
 
 
 class OneRow(WholePage):

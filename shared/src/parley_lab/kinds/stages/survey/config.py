@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document
 from parley_lab.kinds.questions.sheet import QuestionPage
 
@@ -33,10 +34,12 @@ class SurveyStage(QuestionPage):
     """Whether the page shows which answers were right, once it is answered."""
     shuffle_questions: bool = False
     """Whether each participant has the questions in a different order, of each row those of the row; a question comes
-    after those that its rule reads.
+    after those that its rule reads, and the questions of a group stay together.
     """
     shuffle_options: bool = False
     """Whether each participant has the options of each question in a different order."""
+    shuffle_grids: bool = Field(default=False, exclude_if=is_empty)
+    """Whether each participant has the rows of each grid in a different order."""
 
     @property
     def pages(self) -> OnePageEach | None:
@@ -48,4 +51,9 @@ class SurveyStage(QuestionPage):
     @property
     def is_drawn(self) -> bool:
         """Whether members have other rows, or questions or options in another order."""
-        return self.shuffle_questions or self.shuffle_options or self.is_drawn_of_rows
+        return self.is_shuffled or self.is_drawn_of_rows
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether members have questions, options or rows of grids in another order."""
+        return self.shuffle_questions or self.shuffle_options or self.shuffle_grids

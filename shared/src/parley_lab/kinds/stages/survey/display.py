@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from parley_lab.base import rules
 from parley_lab.kinds import PAGE, Block, Json, OwnView
-from parley_lab.kinds.questions.answers import earlier_pages, possible_questions
-from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.questions.answers import earlier_pages, possible_questions, together, told_rule
 from parley_lab.kinds.stages.survey.config import SurveyStage
 from parley_lab.kinds.stages.survey.order import as_answered, ordered
 from parley_lab.kinds.stages.survey.page import marks
@@ -18,9 +17,10 @@ def questions(stage: SurveyStage, view: OwnView) -> list[Block]:
 
 def asked_in(stage: SurveyStage, view: OwnView) -> list[Block]:
     """The questions of this stage as it is given, in its order."""
-    asked = possible_questions(stage, earlier_pages(view))
-    lines = [f"- {question.title} [{question.asked()}]{_only_if(question)}" for question in asked]
-    return [Block("\n".join(["Questions:", *lines]))]
+    pages = earlier_pages(view)
+    asked = possible_questions(stage, pages)
+    lines = [f"- {one.title} [{one.asked()}]{_only_if(told_rule(one, stage, pages))}" for one in asked]
+    return [Block("\n".join(["Questions:", *lines, *together(stage, [one.id for one in asked])]))]
 
 
 def with_answers(stage: SurveyStage, view: OwnView) -> list[Block]:
@@ -48,5 +48,5 @@ def _answers(title: str, answer: Json, stage: SurveyStage, *, is_own: bool = Fal
     return Block("\n".join([title, *lines]))
 
 
-def _only_if(question: BaseQuestion) -> str:
-    return f" (counts only if {rules.in_words(question.show_if)})" if question.show_if is not None else ""
+def _only_if(rule: rules.Rule | None) -> str:
+    return "" if rule is None else f" (counts only if {rules.in_words(rule)})"

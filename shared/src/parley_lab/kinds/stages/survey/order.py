@@ -6,28 +6,24 @@ from itertools import groupby
 from random import Random
 from typing import Any, Final
 
-from parley_lab.base import rules, seeds
-from parley_lab.kinds import Column, Draws, Json, Member, OwnView
+from parley_lab.base import rules
+from parley_lab.kinds import Column, Json, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
 from parley_lab.kinds.questions.drawn_rows import (
     CHANCE,
     asked_of,
-    chance_of,
     profiles_of,
     row_id_of,
     with_profiles,
     with_rows,
 )
+from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion
+from parley_lab.kinds.questions.own_order import own_chance
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
 ORDER: Final = "_order"
 """The field of a stored page with its order; no question may have this id."""
-
-
-class OrderDraws(Draws):
-    def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
-        return {CHANCE: drawn.get(CHANCE) or f"{rng.getrandbits(63)}"}
 
 
 def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
@@ -36,14 +32,15 @@ def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
 
 
 def _in_order(stage: SurveyStage, view: OwnView) -> SurveyStage:
-    if not (stage.shuffle_options or stage.shuffle_questions) or CHANCE not in view.draws:
+    if not stage.is_shuffled or CHANCE not in view.draws:
         return stage
-    seed, seat = chance_of(view)
     questions: Sequence[BaseQuestion] = stage.questions
     if stage.shuffle_options:
-        questions = [_with_shuffled_options(one, seeds.rng(seed, f"{seat}/options/{one.id}")) for one in questions]
+        questions = [_with_shuffled_options(one, own_chance(view, f"options/{one.id}")) for one in questions]
+    if stage.shuffle_grids:
+        questions = [_with_shuffled_rows(one, own_chance(view, f"grids/{one.id}")) for one in questions]
     if stage.shuffle_questions:
-        questions = [one for row in by_row(questions) for one in _shuffled_in(row, stage.id, seed, seat)]
+        questions = [one for row in by_row(questions) for one in _shuffled_in(row, stage.id, view)]
     return stage.model_copy(update={"questions": tuple(questions)})
 
 
@@ -52,9 +49,9 @@ def by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
     return [list(row) for _, row in groupby(questions, lambda one: row_id_of(one))]
 
 
-def _shuffled_in(row: Sequence[BaseQuestion], here: str, seed: int, seat: str) -> list[BaseQuestion]:
+def _shuffled_in(row: Sequence[BaseQuestion], here: str, view: OwnView) -> list[BaseQuestion]:
     row_id = row_id_of(row[0])
-    return _shuffled(row, here, seeds.rng(seed, f"{seat}/questions/{row_id}" if row_id else f"{seat}/questions"))
+    return _shuffled(_units(row), here, own_chance(view, f"questions/{row_id}" if row_id else "questions"))
 
 
 def _with_shuffled_options(question: BaseQuestion, rng: Random) -> BaseQuestion:
@@ -63,22 +60,44 @@ def _with_shuffled_options(question: BaseQuestion, rng: Random) -> BaseQuestion:
     return question.model_copy(update={"options": tuple(rng.sample(question.options, len(question.options)))})
 
 
-def _shuffled(questions: Sequence[BaseQuestion], here: str, rng: Random) -> list[BaseQuestion]:
-    """Drawn one by one among the questions whose rules read no remaining one."""
-    left, placed = list(questions), list[BaseQuestion]()
+def _with_shuffled_rows(question: BaseQuestion, rng: Random) -> BaseQuestion:
+    if not isinstance(question, GridQuestion):
+        return question
+    return question.model_copy(update={"rows": tuple(rng.sample(question.rows, len(question.rows)))})
+
+
+def _units(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
+    """The questions of each group together, and all others alone, in the order of the file."""
+    units: dict[str, list[BaseQuestion]] = {}
+    for one in questions:
+        units.setdefault(f"question/{one.id}" if one.group is None else f"group/{one.group}", []).append(one)
+    return [*units.values()]
+
+
+def _shuffled(units: Sequence[list[BaseQuestion]], here: str, rng: Random) -> list[BaseQuestion]:
+    """Drawn one by one among the units whose rules read no question of a remaining one."""
+    left, placed = list(units), list[BaseQuestion]()
     while left:
-        waiting = {one.id for one in left}
-        free = [one for one in left if waiting.isdisjoint(_looked_at(one, here))]
+        waiting = {one.id for unit in left for one in unit}
+        # Groups that read each other are in the order of the file.
+        free = [unit for unit in left if waiting.isdisjoint(_read_of_others(unit, here))] or left[:1]
         chosen = rng.choice(free)
         left.remove(chosen)
-        placed.append(chosen)
+        placed += chosen if len(chosen) == 1 else _shuffled([[one] for one in chosen], here, rng)
     return placed
 
 
+def _read_of_others(unit: Sequence[BaseQuestion], here: str) -> set[str]:
+    """The questions of this page that the unit reads beside its own."""
+    return {name for one in unit for name in _looked_at(one, here)} - {one.id for one in unit}
+
+
 def _looked_at(question: BaseQuestion, here: str) -> set[str]:
-    """The questions of this page that the question's rule reads."""
+    """The questions of this page that the question's rule and bounds read."""
     found = () if question.show_if is None else rules.comparisons(question.show_if)
-    return {comparison.question for _, comparison in found if comparison.stage in (None, here)}
+    bounds = question.answered_bounds.values() if isinstance(question, NumberQuestion) else ()
+    read = [*(one for _, one in found), *bounds]
+    return {one.question for one in read if one.question is not None and one.stage in (None, here)}
 
 
 def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> dict[str, Json]:
@@ -95,6 +114,9 @@ def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> d
         order["levels"] = {one.row.id: dict(one.row.levels) for one in had.questions if one.row and one.row.levels}
     if stage.shuffle_questions:
         order["questions"] = [one.id for one in had.questions]
+    if stage.shuffle_grids:
+        grids = [one for one in had.questions if isinstance(one, GridQuestion)]
+        order["grids"] = {one.id: [row.id for row in one.rows] for one in grids}
     if stage.shuffle_options:
         order["options"] = {one.id: list(one.option_ids) for one in had.questions if isinstance(one, OptionsQuestion)}
     return {**page, ORDER: order}
@@ -122,7 +144,9 @@ def columns(stage: SurveyStage) -> list[Column]:
     of_options = (
         Column(f"{one.id}.order", f"{one.label} (order of options)", "text", derived=True) for one in shuffled
     )
-    return [*_columns_of_rows(stage), *of_page, *of_options]
+    grids = [one for one in stage.questions if stage.shuffle_grids and isinstance(one, GridQuestion)]
+    of_grids = (Column(f"{one.id}.order", f"{one.label} (order of rows)", "text", derived=True) for one in grids)
+    return [*_columns_of_rows(stage), *of_page, *of_options, *of_grids]
 
 
 def _columns_of_rows(stage: SurveyStage) -> list[Column]:
@@ -148,5 +172,5 @@ def cells(page: Mapping[str, Json]) -> dict[str, Json]:
         for name, cell in {"place": place, **order["levels"].get(row_id, {})}.items()
     }
     of_page = {"order": " ".join(order["questions"])} if "questions" in order else {}
-    of_options = {f"{name}.order": " ".join(ids) for name, ids in order.get("options", {}).items()}
-    return {**drawn, **of_page, **of_options}
+    within = {**order.get("options", {}), **order.get("grids", {})}
+    return {**drawn, **of_page, **{f"{name}.order": " ".join(ids) for name, ids in within.items()}}

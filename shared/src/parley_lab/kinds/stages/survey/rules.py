@@ -11,11 +11,12 @@ from parley_lab.kinds.questions import answers, sheet
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, Option
 from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, GridRow, NumberQuestion, ScaleQuestion
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
 from parley_lab.kinds.stages.survey import display, entries
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import OrderDraws, ordered, with_order
+from parley_lab.kinds.stages.survey.order import ordered, with_order
 from parley_lab.kinds.stages.survey.page import SurveyPage, page_of
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
@@ -31,6 +32,13 @@ class Survey(StageKind[SurveyStage]):
     def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = list(sheet.problems(stage, earlier))
         found += [*_without_rows(stage), *_names_taken(stage)]
+        if stage.ask not in ("all_at_once", "by_row") and stage.totals():
+            found.append(
+                Problem("ask", repr(stage.ask), "all_at_once or by_row: numbers with a total are asked together")
+            )
+        if stage.ask == "independent" and sheet.are_bounded_here(stage):
+            expected = "all_at_once or sequential: an answer bounds another, which must be known"
+            found.append(Problem("ask", "'independent'", expected))
         for name in ["score"] * stage.has_correct + ["order"] * stage.shuffle_questions:
             for index, question in enumerate(stage.questions):
                 if question.id == name:

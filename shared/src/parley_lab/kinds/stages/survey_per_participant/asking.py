@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, create_model
@@ -119,8 +120,13 @@ class _About(Question):
 class AboutAll(_About):
     def form(self) -> Form:
         """A field for each person and question, one person after another."""
+        asked, about = self._asked(), subjects(self._stage, self._view)
+        ids = [one.id for one in asked]
         return Form(
-            tuple(self._field(one, asked) for one in subjects(self._stage, self._view) for asked in self._asked())
+            tuple(self._field(one, question) for one in about for question in asked),
+            totals=tuple(
+                total for one in about for total in answers.form_totals(self._stage, ids, partial(field_of, one.tag))
+            ),
         )
 
     def _field(self, one: Subject, question: BaseQuestion) -> Field:
@@ -129,7 +135,7 @@ class AboutAll(_About):
         title = f"{one.name}: {question.title}"
         if one.is_me:
             title = Label(title, "about_yourself", question=question.title)
-        schema = {**question.field_schema(), **form.titled(title)}
+        schema = {**_bounds_renamed(question.field_schema(), one.tag), **form.titled(title)}
         return Field(field_of(one.tag, question.id), schema, is_required=question.required, show_if=show_if)
 
     def task(self) -> str:
@@ -196,7 +202,7 @@ class AboutAll(_About):
         return "\n".join(line for given in of_each for line in self._typed(given))
 
     def hints(self) -> Mapping[str, Hint]:
-        return suggested(_fixed(self._stage, self._view))
+        return {**answers.fitting(self._stage, self.form()), **suggested(_fixed(self._stage, self._view))}
 
 
 class AboutOne(_About):
@@ -205,7 +211,9 @@ class AboutOne(_About):
         self._subject = subject
 
     def form(self) -> Form:
-        return Form(tuple(self._field(one) for one in self._asked()))
+        asked = self._asked()
+        totals = answers.form_totals(self._stage, [one.id for one in asked])
+        return Form(tuple(self._field(one) for one in asked), totals=totals)
 
     def _field(self, question: BaseQuestion) -> Field:
         rule = rule_on_page(question, self._stage, self._pages)
@@ -236,7 +244,13 @@ class AboutOne(_About):
         return "\n".join(self._typed(answer))
 
     def hints(self) -> Mapping[str, Hint]:
-        return suggested(fixed_answers(self._stage, self._view.me))
+        fixed = suggested(fixed_answers(self._stage, self._view.me))
+        return {**answers.fitting(self._stage, self.form()), **fixed}
+
+
+def _bounds_renamed(schema: Mapping[str, Json], tag: str) -> dict[str, Json]:
+    """The field of a question, whose bounds are answers about the same person."""
+    return {name: field_of(tag, value) if name in form.BOUNDS else value for name, value in schema.items()}
 
 
 def _renamed(rule: Json, tag: str) -> Json:

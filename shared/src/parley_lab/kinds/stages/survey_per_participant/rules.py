@@ -84,7 +84,9 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
             return [*self._own(stage, view), *self._of_others(stage, view)]
         asked = [one for one in subjects(stage, view) if ask.key in (PAGE, key_of(one))]
         pages = answers.earlier_pages(view)
-        lines = [f"- {one.title} [{one.asked()}]" for one in answers.possible_questions(stage, pages)]
+        questions = answers.possible_questions(stage, pages)
+        lines = [f"- {one.title} [{one.asked()}]" for one in questions]
+        lines += answers.together(stage, [one.id for one in questions])
         whom = "\n".join(f"- {one.tag}: {one.name}" for one in asked) if ask.key == PAGE else asked[0].name
         heads = f"The people whom the questions are about:\n{whom}" if ask.key == PAGE else f"About {whom}:"
         before = [] if stage.ask == "independent" else list(self._entries(stage, view))

@@ -96,9 +96,9 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   /** Send the answers, or show the next row. @param {{ isOver: boolean }} time what its time is over for is not looked at */
   async function goOn({ isOver }) {
     if (isBusy || isDisabled || (turn.isPaused && !isOver)) return;
+    const sums = !isOver && /"x-(totals|m)/.test(JSON.stringify(schema)) ? await SUMS().catch(() => null) : null;
     const found = Object.fromEntries(
-      shown
-        .map(([name, field]) => [name, isOver ? "" : problemOf(field, answers[name], isRequired(name))])
+      (isOver ? [] : [...(sums?.problems(schema, shown, answers) ?? []), ...shown.map(([name, field]) => [name, problemOf(field, answers[name], isRequired(name))])])
         .filter(([, problem]) => problem),
     );
     setErrors(found);
@@ -140,7 +140,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         : null}
     </div>
     ${turns === null ? null : h(Turn, { turn, seconds: turns.seconds, onTimeUp: () => void goOn({ isOver: true }) })}
-    ${turn.isPaused ? null : shown.map(([name, field]) =>
+    ${turn.isPaused ? null : shown.map(([name, field]) => [
       h(Field, {
         key: name,
         id: `${id}-${name}`,
@@ -152,7 +152,8 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         isDisabled,
         onChange: (/** @type {any} */ value) => change(name, value),
       }),
-    )}
+      schema["x-totals"] ? h(Later, { load: SUMS, part: "Sums", schema, after: name, shown, answers }) : null,
+    ])}
     ${turn.isPaused ? null : html`<p class="actions">${h(Button, { isSubmit: true, isBusy, isDisabled, children: turn.names !== null && !turn.isLast ? say("next_row") : submitLabel ?? say("send") })}</p>`}
   </form>`;
 }
@@ -302,11 +303,11 @@ function Widget(props) {
     case "slider":
       return h(Slider, props);
     case "ranking":
-      return h(Ranking, props);
+      return h(Later, { load: () => import("./ranking.js"), part: "Ranking", ...props });
     case "parts":
-      return Object.entries(field.properties).map(([name, part]) =>
+      return [...Object.entries(field.properties).map(([name, part]) =>
         h(Field, { key: name, id: `${id}-${name}`, field: /** @type {Schema} */ (part), value: value?.[name], problem: "", isRequired: (field.required ?? []).includes(name), isDisabled, onChange: (/** @type {any} */ next) => onChange({ ...value, [name]: next }) }),
-      );
+      ), field["x-total"] ? h(Later, { load: SUMS, part: "Sum", total: field["x-total"], values: Object.values(answersIn(field.properties, value ?? {})) }) : null];
     case "number":
       return html`<input id=${id} type="text" inputmode=${keyboardOf(field)} autocomplete="off" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${inField(value)} onInput=${(/** @type {any} */ event) => onChange(event.target.value)} />`;
     case "textarea":
@@ -358,12 +359,14 @@ function Ends({ words }) {
   return html`<div class="ends"><span>${words.lower ?? ""}</span><span>${words.middle ?? ""}</span><span>${words.upper ?? ""}</span></div>`;
 }
 
-/** A list to bring into an order, whose script is fetched when a form first has one. @param {any} props */
-function Ranking(props) {
+const SUMS = () => import("./sums.js");
+
+/** A part of a form whose script is fetched when a form first has one. @param {any} props */
+function Later({ load, part, ...props }) {
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
   useEffect(() => {
-    import("./ranking.js").then((module) => setFound(() => module.Ranking), setFailure);
+    load().then((/** @type {any} */ module) => setFound(() => module[part]), setFailure);
   }, []);
   if (failure) throw failure;
   return found ? h(found, props) : null;

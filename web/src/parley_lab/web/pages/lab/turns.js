@@ -1,5 +1,5 @@
 /** Going through a form row by row: which fields are shown now, and for how long. */
-import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { forget, recall, remember } from "./memory.js";
 import { saveNow } from "./saving.js";
 import { say } from "./words.js";

@@ -11,6 +11,7 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.kind_checks import ONCE, WITH_SEEDS, Check, Trial
 from parley_lab.kind_checks.trial import findings
 from parley_lab.kinds import PAGE, Ask, Column, OwnView, Part, Question, StageRead
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.asset_allocation.config import AssetAllocationStage
 from parley_lab.kinds.stages.asset_allocation.consensus import consensus
 from parley_lab.kinds.stages.asset_allocation.dividing import drawn, shares
@@ -204,3 +205,18 @@ def test_shares_that_go_together_keep_what_every_kind_promises(check: Check) -> 
     told = [str(found) for seed in range(1, 4) for found in findings(check, Trial(KIND, of_three, seed))]
 
     assert told == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_assets_come_in_an_order_of_each_participant_which_the_data_have(seed: int) -> None:
+    of = stage(assets=[{"id": one, "name": one.upper()} for one in "abcd"], shuffle_assets=True)
+    view = own(ANN, draws=OrderDraws().draw([], {}, Random(seed)))
+    question = asked(of, view)
+    fields = [*question.form().json_schema()["properties"]]
+
+    stored = question.check({"a": 25, "b": 25, "c": 25, "d": 25})
+
+    assert sorted(fields) == [*"abcd"]
+    assert [one.id for one in KIND.page(of, view).assets] == fields
+    assert KIND.parts(of).data.cells(stored)["order"] == " ".join(fields)
+    assert ShareQuestions(of).shown(stored) == dict.fromkeys("abcd", 25)

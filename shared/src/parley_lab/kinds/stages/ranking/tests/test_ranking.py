@@ -193,3 +193,18 @@ def test_a_script_is_checked_before_the_run(fields: Any, script: Any, where: lis
     assert scripts is not None
 
     assert [problem.where for problem in scripts.problems(script)] == where
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_items_are_shown_in_an_order_of_each_participant_which_the_data_have(seed: int) -> None:
+    many = [{"id": one, "text": one.upper()} for one in "abcdef"]
+    of = stage(rank="items", items=many, shuffle_items=True)
+    view = seen_by(ANN, of, draws=draws(of, *EVERYBODY, seed=seed))
+    shown = [one.id for one in candidates_of(of, view)]
+
+    stored = ordering(of, view).check({"ranking": [*"abcdef"]})
+
+    assert sorted(shown) == [*"abcdef"]
+    assert candidates_of(of, view) == candidates_of(of, view)
+    assert RankingData(of).cells(stored)["order"] == " ".join(shown)
+    assert RankingQuestions(of).shown(stored) == {"ranking": [*"abcdef"]}

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, Done, Member, OwnView, filled
+from parley_lab.kinds.questions.numeric_questions import GridQuestion
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ORDER, OrderDraws, ordered
+from parley_lab.kinds.stages.survey.order import ORDER, ordered, with_order
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own
@@ -125,3 +127,34 @@ def test_a_question_may_not_have_the_name_of_the_column_of_the_order() -> None:
 
     assert [one.where for one in KIND.problems(survey(questions=named), [])] == ["questions[0].id"]
     assert KIND.problems(survey(questions=named, shuffle_questions=False), []) == []
+
+
+GRID = {"id": "g", "kind": "grid", "title": "G", "rows": [{"id": one, "text": one} for one in "abcde"]}
+
+
+@given(st.integers(1, 500), st.integers(0, 10**6))
+def test_questions_of_a_group_stay_together_and_rows_of_grids_are_shuffled(number: int, seed: int) -> None:
+    asked = [
+        {"id": f"{group}{place}", "kind": "check", "title": "T", "group": group} for group in "ab" for place in "123"
+    ]
+    stage = survey(questions=[*asked, GRID], groups={"a": {}, "b": {}}, shuffle_grids=True)
+
+    had = ordered(stage, view_of(number, seed)).questions
+
+    assert sorted(ids(had)) == sorted(ids(stage.questions))
+    places = sorted(place for place, one in enumerate(had) if one.group == "a")
+    assert places == [*range(places[0], places[0] + 3)]
+    (grid,) = (one for one in had if isinstance(one, GridQuestion))
+    assert sorted(row.id for row in grid.rows) == [*"abcde"]
+
+
+def test_the_order_of_rows_is_in_the_data() -> None:
+    stage = survey(questions=[GRID], shuffle_questions=False, shuffle_options=False, shuffle_grids=True)
+    view = view_of(3)
+
+    page = with_order(stage, view, {"g": dict.fromkeys("abcde", 1)})
+
+    (grid,) = ordered(stage, view).questions
+    assert isinstance(grid, GridQuestion)
+    assert SurveyData(stage).cells(page)["g.order"] == " ".join(row.id for row in grid.rows)
+    assert "g.order" in [one.name for one in SurveyData(stage).columns()]

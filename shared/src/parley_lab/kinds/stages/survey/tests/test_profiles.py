@@ -13,9 +13,9 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, LabView, Member, OwnView, filled
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.drawn_rows import asked_of, profiles_of
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import OrderDraws
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own

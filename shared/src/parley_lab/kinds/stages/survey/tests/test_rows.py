@@ -15,9 +15,10 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView, filled
 from parley_lab.kinds.questions.numeric_questions import NumberQuestion
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ORDER, OrderDraws, ordered
+from parley_lab.kinds.stages.survey.order import ORDER, ordered
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own
@@ -197,7 +198,7 @@ def test_an_answer_is_checked_by_the_drawn_level_of_its_row() -> None:
     view = view_of(stage)
     whole = SurveyQuestions(stage).question(view, Ask(view.me.id, PAGE, "page"))
 
-    least = {one.id: one.minimum for one in ordered(stage, view).questions if isinstance(one, NumberQuestion)}
+    least = {one.id: one.least for one in ordered(stage, view).questions if isinstance(one, NumberQuestion)}
     page = whole.check(least)
 
     assert whole.check(page) == page

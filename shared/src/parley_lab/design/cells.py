@@ -1,0 +1,123 @@
+"""What single arms keep, and texts for single arms, written out into the treatments. Pure.
+
+`keep` becomes `leave_out` of the other arms, and `texts` become variables of each arm, before anything is checked:
+nothing after this knows of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.rules import as_level
+from parley_lab.contracts.experiment import Texts
+from parley_lab.design.complaints import one_of, translate
+
+Json = Any
+_TEXTS: TypeAdapter[Any] = TypeAdapter(Texts)
+
+
+def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The values of a file, whose factors are crossed, with what its arms keep and read in the treatments.
+
+    Raises:
+        InvalidInput: with all problems.
+    """
+    arms = value.get("treatments")
+    if not isinstance(arms, list) or not all(isinstance(arm, Mapping) for arm in arms):
+        arms = []
+    keeps, texts = any(arm.get("keep") for arm in arms), value.get("texts")
+    if not keeps and texts is None:
+        return value
+    problems = [*_bad_keeps(value, arms)] if keeps else []
+    if texts is not None:
+        problems += _bad_texts(texts, arms)
+    if problems:
+        raise InvalidInput("What single arms keep or read is not described as it should be.", problems)
+    written = [_with_kept(arm, arms, value) for arm in arms] if keeps else arms
+    if texts is not None:
+        written = [{**arm, "variables": {**_texts_of(arm, texts), **(arm.get("variables") or {})}} for arm in written]
+    return {**without_cells(value), "treatments": written}
+
+
+def without_cells(value: Mapping[str, Json]) -> dict[str, Json]:
+    """What the file says beside texts of single arms."""
+    return {name: part for name, part in value.items() if name != "texts"}
+
+
+def _with_kept(arm: Mapping[str, Json], arms: Sequence[Mapping[str, Json]], value: Mapping[str, Json]) -> Json:
+    """The arm, which leaves out what only others keep, in the order of the file."""
+    own, left_out = {*arm.get("keep", ())}, [*arm.get("leave_out", ())]
+    kept = {stage for one in arms for stage in one.get("keep", ())}
+    others = [stage for stage in _stage_ids(value) if stage in kept - own and stage not in left_out]
+    rest = {name: part for name, part in arm.items() if name != "keep"}
+    return {**rest, "leave_out": [*left_out, *others]}
+
+
+def _stage_ids(value: Mapping[str, Json]) -> list[str]:
+    stages = value.get("stages")
+    return [str(one.get("id")) for one in stages if isinstance(one, Mapping)] if isinstance(stages, list) else []
+
+
+def _bad_keeps(value: Mapping[str, Json], arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
+    known = _stage_ids(value)
+    for index, arm in enumerate(arms):
+        keep, left_out = arm.get("keep", ()), arm.get("leave_out", ())
+        if not isinstance(keep, list | tuple) or not all(isinstance(one, str) for one in keep):
+            yield Problem(f"treatments[{index}].keep", repr(keep)[:80], "a list of stages")
+            continue
+        for number, stage in enumerate(keep):
+            where = f"treatments[{index}].keep[{number}]"
+            if stage not in known:
+                yield Problem(where, repr(stage), one_of(stage, known, "stage"))
+            elif isinstance(left_out, list | tuple) and stage in left_out:
+                yield Problem(where, f"{stage!r}, which the arm leaves out", "one of the two")
+
+
+def _texts_of(arm: Mapping[str, Json], texts: Json) -> dict[str, Json]:
+    """The texts of this arm, by name."""
+    if isinstance(texts, Mapping):
+        return {name: by_arm[arm["id"]] for name, by_arm in texts.items() if arm.get("id") in by_arm}
+    levels = arm.get("levels") or {}
+    found: dict[str, Json] = {}
+    for row in texts:
+        if _is_of(row, levels):
+            found |= {name: text for name, text in row.items() if name not in levels}
+    return found
+
+
+def _is_of(row: Mapping[str, Json], levels: Mapping[str, str]) -> bool:
+    return all(as_level(row[factor]) == level for factor, level in levels.items() if factor in row)
+
+
+def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
+    try:
+        _TEXTS.validate_python(texts)
+    except ValidationError as error:
+        for problem in translate(error, texts, _TEXTS.json_schema()):
+            yield Problem(f"texts.{problem.where}".rstrip("."), problem.found, problem.expected)
+        return
+    if not arms:
+        yield Problem("texts", "texts for single arms", "`treatments` or `factors` beside them, or `variables`")
+        return
+    ids = [str(arm.get("id")) for arm in arms]
+    if isinstance(texts, Mapping):
+        for name, by_arm in texts.items():
+            for arm in by_arm:
+                if arm not in ids:
+                    yield Problem(f"texts.{name}.{arm}", repr(arm), one_of(arm, ids, "treatment"))
+        return
+    levels = [arm.get("levels") or {} for arm in arms]
+    factors = {factor for one in levels for factor in one}
+    for index, row in enumerate(texts):
+        named = {name: as_level(level) for name, level in row.items() if name in factors}
+        if not named:
+            expected = (
+                f"a level of {', '.join(sorted(factors))}" if factors else "`factors` beside it, whose levels it names"
+            )
+            yield Problem(f"texts[{index}]", "a text for no cell", expected)
+        for factor, level in named.items():
+            known = list(dict.fromkeys(one[factor] for one in levels if factor in one))
+            if level not in known:
+                yield Problem(f"texts[{index}].{factor}", repr(level), one_of(str(level), known, "level"))

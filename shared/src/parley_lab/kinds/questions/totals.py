@@ -1,0 +1,75 @@
+"""Numbers that belong together: those with a sum, and those that another answer bounds. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from parley_lab.base.errors import Problem
+from parley_lab.base.fitting import is_met, sum_of
+from parley_lab.base.rules import PageAnswer, is_none
+from parley_lab.contracts.experiment import Document, Slug
+from parley_lab.kinds import Json
+from parley_lab.kinds.questions.questions import Number, Unfit
+
+
+class Total(Document):
+    """What numbers come to together."""
+
+    equals: Number | None = Field(default=None, exclude_if=is_none)
+    """Their sum is this."""
+    at_least: Number | None = Field(default=None, exclude_if=is_none)
+    """Their sum is this or more."""
+    at_most: Number | None = Field(default=None, exclude_if=is_none)
+    """Their sum is this or less."""
+
+    def required(self, numbers: Sequence[Json]) -> None:
+        """Raises Unfit: the numbers come to something else."""
+        if is_met(self.model_dump(), numbers):
+            return
+        found = sum_of(numbers)
+        code, bound = next(one for one in self._coded() if not is_met({one[0].removeprefix("total_"): one[1]}, numbers))
+        raise Unfit(f"{self.in_words()}; they add up to {found}", code, bound=bound, sum=float(found))
+
+    def _coded(self) -> list[tuple[str, Number]]:
+        return [(f"total_{name}", bound) for name, bound in self.model_dump(exclude_none=True).items()]
+
+    def in_words(self) -> str:
+        words = {"equals": "exactly", "at_least": "at least", "at_most": "at most"}
+        return "numbers that add up to " + " and ".join(
+            f"{words[name]} {bound}" for name, bound in self.model_dump(exclude_none=True).items()
+        )
+
+    def problems(self) -> Iterator[Problem]:
+        given = self.model_dump(exclude_none=True)
+        if not given:
+            yield Problem("", "nothing", "`equals`, `at_least` or `at_most`")
+        if "equals" in given and len(given) > 1:
+            yield Problem("equals", str(self.equals), "`equals` alone, or `at_least` and `at_most`")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            yield Problem("at_most", str(self.at_most), f"at least at_least, which is {self.at_least}")
+
+
+class QuestionGroup(Document):
+    """Questions that belong together: those whose `group` names it."""
+
+    total: Total | None = None
+    """What their numbers come to; answers that were left out count as nothing."""
+
+
+class AnsweredBound(Document):
+    """The answer to another question as a bound."""
+
+    stage: Slug | None = None
+    """The earlier survey that asked; left out: this page, where the question comes before."""
+    question: Slug
+    """The id of the question, whose answer is a number."""
+
+    def found(self, answers: PageAnswer, pages: Mapping[str, PageAnswer]) -> Number | None:
+        """The bound, as far as it is known."""
+        page: Mapping[str, Any] = answers if self.stage is None else pages.get(self.stage, {})
+        value = page.get(self.question)
+        return None if isinstance(value, bool) or not isinstance(value, int | float) else value
+
+    def in_words(self) -> str:
+        return f"the answer to {self.question if self.stage is None else f'{self.stage}.{self.question}'}"

@@ -1,0 +1,128 @@
+"""Numbers of a page that belong together: sums, and bounds that are answers."""
+
+from typing import Any
+
+import pytest
+
+from parley_lab.base import rules
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import validate
+from parley_lab.kinds.questions import answers
+from parley_lab.kinds.stages import read_stage
+from parley_lab.kinds.stages.survey.config import SurveyStage
+
+SHARE = {"kind": "number", "minimum": 0, "group": "shares"}
+PAGE: dict[str, Any] = {
+    "id": "page",
+    "kind": "survey",
+    "groups": {"shares": {"total": {"equals": 100}}},
+    "questions": [{**SHARE, "id": "rent", "title": "Rent?"}, {**SHARE, "id": "food", "title": "Food?"}],
+}
+BOUNDED: dict[str, Any] = {
+    "id": "page",
+    "kind": "survey",
+    "questions": [
+        {
+            "id": "sent",
+            "kind": "number",
+            "title": "Sent?",
+            "minimum": 0,
+            "maximum": {"stage": "before", "question": "had"},
+        },
+        {"id": "back", "kind": "number", "title": "Back?", "maximum": {"question": "sent"}},
+    ],
+}
+BEFORE = {"id": "before", "kind": "survey", "questions": [{"id": "had", "kind": "number", "title": "Had?"}]}
+
+
+def survey(fields: dict[str, Any]) -> SurveyStage:
+    found = read_stage(fields)
+    assert isinstance(found, SurveyStage)
+    return found
+
+
+def refused(stage: SurveyStage, given: dict[str, Any], pages: Any = None) -> list[tuple[str, str | None]]:
+    with pytest.raises(InvalidInput) as error:
+        answers.check(stage, given, pages or {})
+    return [(one.where, one.code) for one in error.value.problems]
+
+
+def test_numbers_of_a_group_come_to_their_total() -> None:
+    stage = survey(PAGE)
+
+    assert answers.check(stage, {"rent": 99.9, "food": 0.1}, {}) == {"rent": 99.9, "food": 0.1}
+    assert refused(stage, {"rent": 60, "food": 30}) == [("food", "total_equals")]
+    # What is wrong by itself is told first.
+    assert refused(stage, {"rent": -1, "food": 30}) == [("rent", "at_least")]
+
+
+def test_the_lines_of_a_grid_come_to_their_total() -> None:
+    rows = [{"id": one, "text": one} for one in "ab"]
+    grid = {"id": "g", "kind": "grid", "title": "G", "upper": 100, "rows": rows, "total": {"at_most": 100}}
+    stage = survey({**PAGE, "groups": {}, "questions": [grid]})
+
+    assert answers.check(stage, {"g": {"a": 60, "b": 40}}, {})
+    assert refused(stage, {"g": {"a": 60, "b": 41}}) == [("g", "total_at_most")]
+    assert "add up to at most 100" in stage.questions[0].hint()
+
+
+def test_an_answer_bounds_another_on_the_page_or_after_it() -> None:
+    stage, pages = survey(BOUNDED), {"before": {"had": 10}}
+
+    assert answers.check(stage, {"sent": 10, "back": 10}, pages)
+    assert refused(stage, {"sent": 11, "back": 1}, pages) == [("sent", "at_most")]
+    assert refused(stage, {"sent": 3, "back": 4}, pages) == [("back", "at_most")]
+    shown = answers.possible_questions(stage, pages)
+    assert [one.field_schema().get("maximum") for one in shown] == [10, None]
+    assert shown[1].field_schema()["x-maximum"] == "sent"
+    assert "at most the answer to sent" in shown[1].hint()
+
+
+@pytest.mark.parametrize(
+    ("stage", "where"),
+    [
+        ({**PAGE, "groups": {}}, "stages[1].questions[0].group"),
+        ({**PAGE, "groups": {"shares": {"total": {}}}}, "stages[1].groups.shares.total"),
+        ({**PAGE, "ask": "sequential"}, "stages[1].ask"),
+        ({**BOUNDED, "ask": "independent"}, "stages[1].ask"),
+        ({**BOUNDED, "questions": BOUNDED["questions"][::-1]}, "stages[1].questions[0].maximum.question"),
+    ],
+)
+def test_what_cannot_be_met_is_refused_with_its_place(stage: dict[str, Any], where: str) -> None:
+    file = {"parley": 1, "name": "X", "stages": [BEFORE, stage], "cohorts": [{"seats": [{"open": True}]}]}
+    with pytest.raises(InvalidInput) as error:
+        validate(file)
+
+    assert where in [one.where for one in error.value.problems]
+
+
+def test_a_prompt_does_not_tell_the_arm_by_which_a_question_is_shown() -> None:
+    rule = {"all": [{"treatment": "told", "given": "told"}, {"question": "a", "value": True}]}
+    asked = [{"id": "a", "kind": "check", "title": "A"}, {"id": "b", "kind": "check", "title": "B", "show_if": rule}]
+    stage = survey({"id": "page", "kind": "survey", "questions": asked})
+
+    told = answers.told_rule(stage.questions[1], stage, {})
+
+    assert told is not None
+    assert "told" not in rules.in_words(told)
+    assert "a equals true" in rules.in_words(told)
+
+
+def test_rules_totals_and_bounds_are_those_of_each_row() -> None:
+    each = [
+        {"id": "a", "kind": "number", "title": "A of {{row.what}}", "group": "sum"},
+        {"id": "b", "kind": "number", "title": "B", "group": "sum", "maximum": {"question": "a"}},
+        {"id": "c", "kind": "check", "title": "C", "show_if": {"row": "what", "value": "bus"}},
+    ]
+    rows = [{"id": "r1", "what": "bus"}, {"id": "r2", "what": "tram"}]
+    groups = {"sum": {"total": {"equals": 10}}}
+    stage = survey({"id": "page", "kind": "survey", "rows": rows, "groups": groups, "questions": each})
+    ids = [one.id for one in answers.possible_questions(stage, {})]
+    first, second = (ids[0], ids[1]), (ids[3], ids[4])
+
+    assert len(ids) == 5
+    assert [asked for _, asked in stage.totals()] == [[*first], [*second]]
+    good = {first[0]: 5, first[1]: 5, ids[2]: True, second[0]: 9, second[1]: 1}
+    assert answers.check(stage, good, {}) == good
+    assert refused(stage, {**good, second[1]: 2}) == [(second[1], "total_equals")]
+    assert refused(stage, {**good, first[0]: 4, first[1]: 6}) == [(first[1], "at_most")]

@@ -1,0 +1,119 @@
+"""What single arms keep, and texts for single arms."""
+
+from typing import Any
+
+import pytest
+
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import Experiment, resolve, validate
+
+STAGES: list[dict[str, Any]] = [
+    {"id": "start", "kind": "info", "lines": ["Hello."]},
+    {"id": "harm", "kind": "info", "lines": ["{{scenario}} Harm."]},
+    {"id": "help", "kind": "info", "lines": ["{{scenario}} Help."]},
+    {"id": "end", "kind": "info", "lines": ["Bye."]},
+]
+FILE: dict[str, Any] = {
+    "parley": 1,
+    "name": "Cells",
+    "stages": STAGES,
+    "factors": {"effect": {"harmful": {"keep": ["harm"]}, "helpful": {"keep": ["help"]}}, "who": ["company", "army"]},
+    "texts": {
+        "scenario": {
+            "harmful-company": "A company.",
+            "harmful-army": "An army.",
+            "helpful-company": "A good company.",
+            "helpful-army": "A good army.",
+        }
+    },
+    "cohorts": [{"seats": [{"open": True}]}],
+}
+
+
+def file(**changes: Any) -> Experiment:
+    return validate({**FILE, **changes})
+
+
+def complaint(**changes: Any) -> tuple[str, str, str]:
+    with pytest.raises(InvalidInput) as refused:
+        file(**changes)
+    problem = refused.value.problems[0]
+    return problem.where, problem.found, problem.expected
+
+
+def test_an_arm_has_what_it_keeps_and_what_none_keeps_with_its_own_texts() -> None:
+    experiment = file()
+
+    arm = resolve(experiment, "harmful-army")
+
+    assert arm.stage_ids == ("start", "harm", "end")
+    assert arm.stage("harm").model_dump()["lines"] == ("An army. Harm.",)
+    assert resolve(experiment, "helpful-company").stage_ids == ("start", "help", "end")
+    # What was written out is read back as it is.
+    assert validate(experiment.model_dump(mode="json")) == experiment
+
+
+def test_a_table_of_cells_says_the_same() -> None:
+    rows = [
+        {"effect": "harmful", "who": "company", "scenario": "A company."},
+        {"effect": "harmful", "who": "army", "scenario": "An army."},
+        {"effect": "helpful", "scenario": "Good."},
+    ]
+    experiment = file(texts=rows)
+
+    told = {one.id: one.variables["scenario"] for one in experiment.treatments}
+
+    assert told["harmful-army"] == "An army."
+    assert told["helpful-army"] == told["helpful-company"] == "Good."
+
+
+def test_treatments_keep_as_levels_do() -> None:
+    arms: list[dict[str, Any]] = [{"id": "a", "keep": ["harm"]}, {"id": "b", "keep": ["help"]}, {"id": "neither"}]
+    experiment = file(factors=None, treatments=arms, texts=None, variables={"scenario": "X."})
+
+    assert [resolve(experiment, one["id"]).stage_ids for one in arms] == [
+        ("start", "harm", "end"),
+        ("start", "help", "end"),
+        ("start", "end"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "remedy"),
+    [
+        (
+            {"factors": {**FILE["factors"], "effect": {"harmful": {"keep": ["hram"]}, "helpful": {}}}, "texts": None},
+            "factors.effect.harmful.keep[0]",
+            "harm (did you mean that?)",
+        ),
+        (
+            {
+                "factors": {
+                    **FILE["factors"],
+                    "effect": {"harmful": {"keep": ["harm"], "leave_out": ["harm"]}, "helpful": {}},
+                },
+                "texts": None,
+            },
+            "factors.effect.harmful.keep[0]",
+            "one of the two",
+        ),
+        ({"texts": {"scenario": {"harmful-navy": "X"}}}, "texts.scenario.harmful-navy", "harmful-army"),
+        ({"texts": [{"scenario": "X"}]}, "texts[0]", "a level of effect, who"),
+        ({"texts": [{"who": "navy", "scenario": "X"}]}, "texts[0].who", "army"),
+        ({"factors": None}, "texts", "`treatments` or `factors`"),
+    ],
+)
+def test_what_no_arm_has_is_named_with_the_remedy(changes: dict[str, Any], where: str, remedy: str) -> None:
+    found = complaint(**changes)
+
+    assert found[0] == where
+    assert remedy in found[2]
+
+
+def test_an_arm_without_a_text_that_it_needs_is_named() -> None:
+    told = {key: text for key, text in FILE["texts"]["scenario"].items() if key != "helpful-army"}
+
+    where, found, expected = complaint(texts={"scenario": told})
+
+    assert (where, found) == ("stages[2].lines[0]", "`{{scenario}}`")
+    assert "(in the arm 'helpful-army')" in expected
