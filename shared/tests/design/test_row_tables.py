@@ -88,6 +88,12 @@ def test_a_column_that_the_table_lacks_is_named_at_the_question() -> None:
     )
 
 
+def test_the_name_of_the_row_is_no_variable_and_single_braces_around_it_are_a_slip() -> None:
+    assert problems(STUDY.replace("unit: metres", "row: {what: X}, unit: m"), TABLE)[0] == ("variables.row", "'row'")
+    slip = read(STUDY.replace("{{row.what}} in", "{row.what} in"), "study.yaml", read_table=table(TABLE)).warnings()
+    assert [one.where for one in slip] == ["stages[0].questions[0].title"]
+
+
 def test_without_the_command_line_a_stage_needs_its_rows_itself() -> None:
     with pytest.raises(InvalidInput) as refused:
         read(STUDY, "study.yaml").experiment({})

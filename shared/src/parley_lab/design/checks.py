@@ -170,8 +170,11 @@ def _reserved_names(value: Mapping[str, Json]) -> Iterator[Problem]:
     layers += [
         (f"treatments[{index}].variables", arm.get("variables")) for index, arm in arms if isinstance(arm, Mapping)
     ]
+    of_rows = {name for stage in _list(value.get("stages")) for name in filled_by_rows(stage)}
     for where, given in layers:
         for name in given if isinstance(given, Mapping) else ():
+            if name in of_rows:
+                yield Problem(f"{where}.{name}", repr(name), f"another name: {name!r} is the row of a stage with rows")
             if name in texts.OF_READER:
                 yield Problem(f"{where}.{name}", repr(name), f"another name: {name!r} is what is known of each reader")
 

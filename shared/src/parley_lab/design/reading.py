@@ -24,6 +24,7 @@ from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, w
 from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
 from parley_lab.design.row_tables import with_row_tables, without_unread_rows
+from parley_lab.kinds.questions.rows import filled_by_rows
 
 Json = Any
 
@@ -49,6 +50,8 @@ class Reading:
         arms = [one for one in self.value.get("treatments") or () if isinstance(one, Mapping)]
         layers = [one.get("variables") for one in (self.value, *arms)]
         names = {name for one in layers if isinstance(one, Mapping) for name in one} | assigning.names(self.value)
+        stages = self.value.get("stages")
+        names |= {name for one in (stages if isinstance(stages, list) else ()) for name in filled_by_rows(one)}
         parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
         found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
         return located(found, self.value, self.text)

@@ -252,11 +252,9 @@ def _page_reply(reply: BaseModel) -> answers.PageReply:
 
 def _typed(stage: SurveyStage, key: str, answer: Json) -> str:
     """The typed words of an answer; everything else is chosen."""
-    return "\n".join(
-        str(line.value)
-        for line in SurveyData(stage).answered(key, answer)
-        if line.value is not None and isinstance(entries.question_of(stage, line.asked_as), TextQuestion)
-    )
+    written = {question.id for question in stage.questions if isinstance(question, TextQuestion)}
+    lines = (line for line in SurveyData(stage).answered(key, answer) if line.field in written)
+    return "\n".join(str(line.value) for line in lines if line.value is not None)
 
 
 def _hints(questions: Sequence[BaseQuestion]) -> dict[str, Hint]:

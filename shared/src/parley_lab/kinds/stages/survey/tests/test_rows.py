@@ -172,6 +172,15 @@ def test_by_row_an_agent_is_asked_row_after_row_and_sees_what_it_answered() -> N
     assert isinstance(KIND.completion(stage, now), Blocked)
 
 
+def test_the_words_that_an_agent_writes_about_a_row_take_it_time() -> None:
+    stage = SurveyStage.model_validate({**survey([SURE, WHY], items=ITEMS[:1]).model_dump(), "ask": "by_row"})
+    view = view_of(stage)
+    question = SurveyQuestions(stage).question(view, Ask(view.me.id, "row:r0", "row"))
+
+    assert question.written({"r0.sure": 9, "r0.why": "So."}) == "So."
+    assert SurveyQuestions(stage).question(view, Ask(view.me.id, PAGE, "page")).written({"r0.why": "So."}) == "So."
+
+
 def test_a_person_whose_time_for_a_row_was_over_leaves_it_unanswered_and_an_agent_may_not() -> None:
     fields = {**survey([GUESS], items=ITEMS[:2]).model_dump(), "one_page_each": {"seconds": 5}}
     stage = SurveyStage.model_validate(fields)
