@@ -207,7 +207,8 @@ async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: Browse
 
 async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
-    joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})
+    person = {"profile": {"name": "Ada"}, "external_id": "p-17"}
+    joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", person)
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
     board = page.get_by_role("table", name="Groups by stages")
 
@@ -230,6 +231,10 @@ async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: B
 
     await expect(page.get_by_text("Done with 1 member.")).to_be_visible()
     assert RunningLab(lab.url, joined["token"]).ask("GET", "/v1/me")["notices"][0]["text"] == "We begin soon."
+    await page.get_by_label("Find a group or member").fill("p-17")
+    await page.get_by_role("button", name="Look for the external id p-17").click()
+    await expect(page.get_by_role("complementary").get_by_role("heading", level=2)).to_contain_text("Ada")
+    await page.get_by_role("complementary").get_by_role("link", name="c1").click()
     await page.get_by_role("button", name="End the group").click()
     await page.get_by_role("dialog").get_by_label("Reason").fill("it is enough")
     await page.get_by_role("dialog").get_by_role("button", name="End it").click()

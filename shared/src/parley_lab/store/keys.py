@@ -185,19 +185,23 @@ async def _store(
     return experimenter_id
 
 
-async def sign_in(session: Session, key: str, now: datetime, *, scope: Scope) -> Experimenter:
+async def sign_in(session: Session, key: str, now: datetime, *, scope: Scope, is_deed: bool = False) -> Experimenter:
     """The experimenter who owns this key, or has signed in with it and got this token.
+
+    `is_deed`: the request is kept although it only reads.
 
     Raises:
         NotSignedIn: the key is unknown, revoked or has expired; or the sign-in has ended.
         NotAllowed: the key does not have the scope.
     """
-    return await sign_in_by_hash(session, hash_key(key), now, scope=scope)
+    return await sign_in_by_hash(session, hash_key(key), now, scope=scope, is_deed=is_deed)
 
 
-async def sign_in_by_hash(session: Session, key_hash: str, now: datetime, *, scope: Scope) -> Experimenter:
+async def sign_in_by_hash(
+    session: Session, key_hash: str, now: datetime, *, scope: Scope, is_deed: bool = False
+) -> Experimenter:
     """`sign_in` with the stored form of the key or token."""
-    doing = request.get() if scope != "read" else None
+    doing = request.get() if scope != "read" or is_deed else None
     params = {
         "hash": key_hash,
         "now": now,

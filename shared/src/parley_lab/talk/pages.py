@@ -279,6 +279,7 @@ _ROSTER = text(
     f"""
     {_ENTRY}
     WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR m.cohort_id = :cohort_id)
+        AND (CAST(:external_id AS text) IS NULL OR m.external_id = :external_id)
         AND m.id > CAST(:after AS uuid)
     ORDER BY m.id LIMIT :most
     """
@@ -286,12 +287,17 @@ _ROSTER = text(
 
 
 async def roster(
-    session: ReadSession, experiment_id: UUID, *, cohort_id: UUID | None, after: UUID, most: int
+    session: ReadSession,
+    experiment_id: UUID,
+    *,
+    cohort_id: UUID | None,
+    external_id: str | None,
+    after: UUID,
+    most: int,
 ) -> Sequence[Row]:
-    """Members with all fields for experimenters, ordered by id; never tokens."""
-    return await session.all(
-        _ROSTER, {"experiment_id": experiment_id, "cohort_id": cohort_id, "after": after, "most": most}
-    )
+    """Members with all fields for experimenters, by id; never tokens. `external_id`: only the person who has it."""
+    wanted = {"experiment_id": experiment_id, "cohort_id": cohort_id, "external_id": external_id}
+    return await session.all(_ROSTER, {**wanted, "after": after, "most": most})
 
 
 _ROSTER_ENTRY = text(f"{_ENTRY} WHERE m.id = :member_id")

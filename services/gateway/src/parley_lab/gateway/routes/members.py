@@ -46,12 +46,21 @@ async def list_members(
     context: InContext,
     key: ApiKey,
     cohort_id: UUID | None = None,
+    external_id: Annotated[
+        str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only the person with exactly this id.")
+    ] = None,
     after: UUID = _FIRST,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
 ) -> MemberList:
+    """Looking for an external id is a deed (`GET /v1/deeds`): it joins a person to what they have done here."""
     async with context.database.transaction() as session:
+        if external_id is not None:
+            await keys.sign_in(session, key, context.clock.now(), scope="read", is_deed=True)
+            keys.note(session, experiment_id)
         await owned(session, context, key, experiment_id, "read")
-        rows = await reads.roster(session, experiment_id, cohort_id=cohort_id, after=after, most=limit + 1)
+        rows = await reads.roster(
+            session, experiment_id, cohort_id=cohort_id, external_id=external_id, after=after, most=limit + 1
+        )
     page = rows[:limit]
     found = [member_resource(row) for row in page]
     return MemberList(

@@ -2,8 +2,10 @@
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { ask, asked, go } from "./address.js";
 import { AddGroups } from "./add_groups.js";
+import { get, query } from "./api.js";
 import { ByArm } from "./arms.js";
 import { ChooseBox, ChosenActs } from "./choosing.js";
+import { act } from "./confirm.js";
 import { Matrix } from "./matrix.js";
 import { Needs } from "./needs.js";
 import { Rooms } from "./rooms.js";
@@ -48,6 +50,7 @@ export function Board({ experiment, board }) {
         ${h(Legend, {})}</div>
       ${board.groups.size === 0
         ? h(Empty, { children: html`<p>${t("There are no groups yet. People make them when they come: give them the link.")}</p>` })
+        : groups.length === 0 && wanted.find ? h(ByExternalId, { experiment, sought: wanted.find.trim() })
         : rows === "arms" ? h(ByArm, { board, groups }) : h(Matrix, { board, groups })}</div>
     ${isOpen ? h(Panel, { experiment, board }) : null}${isAdding ? h(AddGroups, { experiment, board, onClose: () => setAdding(false) }) : null}</div>`;
 }
@@ -72,6 +75,16 @@ function Figures({ board }) {
 /** What the calls have cost, and how many are allowed. @param {any} progress */
 function costOf({ cost, unpriced_calls: unpriced, max_calls: most }) {
   return [cost ? `${inDigits(Number(cost), 4)} $` : "", unpriced && cost ? t("{count} without a price", { count: unpriced }) : "", most ? t("at most {most}", { most }) : ""].filter(Boolean).join(" · ");
+}
+
+/** No group fits: perhaps it is the external id of a person, which the board does not have. @param {{ experiment: any, sought: string }} props */
+function ByExternalId({ experiment, sought }) {
+  const look = () => act(async () => {
+    const { members } = await get(`/experiments/${experiment.id}/members${query({ external_id: sought })}`);
+    if (members.length === 0) throw new Error(t("No person has this external id."));
+    ask({ find: "", member: members[0].id, cohort: "" });
+  }, "");
+  return h(Empty, { children: html`<p>${t("No group is like this.")}</p><p>${h(Press, { onPress: look, children: t("Look for the external id {id}", { id: sought }) })}</p>` });
 }
 
 /** Choose all members of the groups that are shown. @param {{ ids: string[] }} props */
