@@ -70,13 +70,14 @@ endif
 pages: setup .venv/.pages-installed ## Look at every page in light and dark, in three widths, and over a slow network
 	$(PYTEST) -n auto --dist worksteal -m grid tests/pages $(ARGS)
 
-check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types, import contracts and words
+check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types, import contracts, words and sentences
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy conftest.py docs/check_words.py $(ROOMS:%=%/src)
+	$(BIN)/mypy conftest.py docs/check_words.py docs/check_sentences.py $(ROOMS:%=%/src)
 	@set -e; for folder in $(TEST_FOLDERS) $(ALONE); do echo "mypy $$folder"; $(BIN)/mypy $$folder; done
 	$(BIN)/lint-imports
 	$(BIN)/python docs/check_words.py
+	$(BIN)/python -m docs.check_sentences
 ifneq (,$(shell command -v npm))
 	@$(MAKE) --no-print-directory web/node_modules/.installed
 	cd web && npm run --silent check

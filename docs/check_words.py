@@ -60,7 +60,7 @@ def pattern_of(words: dict[str, str], after: str = "") -> re.Pattern[str]:
 
 
 def prose_of(path: str, text: str) -> Lines:
-    """What is written for readers, with the number of its first line."""
+    """The passages for readers, each with the number of its first line."""
     if path.endswith(".md"):
         yield 1, text
         return
