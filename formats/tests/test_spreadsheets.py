@@ -10,7 +10,7 @@ import pytest
 from openpyxl import Workbook
 
 from parley_lab.base.errors import InvalidInput
-from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import load
 from parley_lab.formats.spreadsheets import read_table
 from parley_lab.formats.testing.workbooks import base_values, sheets_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import load, read_personas, validate
 from parley_lab.design.own_words import with_words
 from parley_lab.design.persona_table import csv_table, with_table

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
-from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import Experiment
 from parley_lab.design.assigning import of_participant
 from parley_lab.design.persona_table import csv_table

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design.persona_table import csv_table
 from parley_lab.design.reading import read
 from parley_lab.design.tables import Table

@@ -10,10 +10,11 @@ from typing import Any, Final, Literal
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.settings import FileSettings, read_settings
 from parley_lab.contracts.endpoints import read_endpoints
-from parley_lab.contracts.experiment import ModelMode, Persona, PersonasFrom
+from parley_lab.contracts.experiment import ModelMode, Persona
 from parley_lab.contracts.media import ending_of
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.named_providers import read_providers
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.contracts.providers import effective_model_mode, vendor_named
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Experiment, Reading, misspelt_personas, models_used, named_personas, read

@@ -47,6 +47,10 @@ class FactorLevel(Document):
     order: dict[Slug, tuple[Slug, ...]] = Field(default_factory=dict)
 
 
+Texts = dict[str, dict[Slug, JsonValue]] | tuple[dict[str, JsonValue], ...]
+"""Values of variables by arm: by name and the id of the treatment; or a table of cells, whose rows have levels of
+factors and the values for those who have them."""
+
 Factor = tuple[JsonValue, ...] | dict[Slug, FactorLevel]
 """Words and numbers, which the variable of the factor's name stands for; or levels with what each changes."""
 

@@ -288,28 +288,6 @@ class Persona(Document):
     """
 
 
-class PersonasFrom(Document):
-    """A table of personas in a file of its own; the command line reads it."""
-
-    file: str = Field(min_length=1)
-    """A table with a header, in the folder of the experiment file or below: CSV, .xlsx or .ods. Each row is a
-    persona."""
-    sheet: str | None = None
-    """The sheet of a spreadsheet; left out: the first one."""
-    encoding: str | None = None
-    """The encoding of a CSV file, such as `windows-1251`; left out: UTF-8, UTF-16 or Windows-1252."""
-    columns: dict[str, str] = {}
-    """Short names for columns, by which texts may call them: `age: "(067) How old were you?"`."""
-    numbers: tuple[str, ...] = ()
-    """Columns of a CSV file whose cells are numbers, and attributes of that type."""
-    templates: tuple[str, ...] = ()
-    """Columns whose cells are texts with `{{variables}}`; all others are taken as they are."""
-    arm: str | None = None
-    """The column that names the treatment of the seat which a row gets by `each_row`."""
-    each: dict[str, Any] = {}
-    """Fields of all personas in the table; `{{column}}` is replaced by the row's cell."""
-
-
 class HowMany(Document):
     """How many people of a group have a value."""
 
@@ -419,11 +397,6 @@ class CohortPlan(Document):
     def members(self) -> int:
         """The number of participants and mediators in all cohorts of this plan."""
         return self.count * self.participants + self.cohorts * len(self.mediators)
-
-
-Texts = dict[str, dict[Slug, JsonValue]] | tuple[dict[str, JsonValue], ...]
-"""Values of variables by arm: by name and the id of the treatment; or a table of cells, whose rows have levels of
-factors and the values for those who have them."""
 
 
 class Treatment(Document):

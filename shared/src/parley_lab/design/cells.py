@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.rules import as_level
-from parley_lab.contracts.experiment import Texts
+from parley_lab.contracts.allocation import Texts
 from parley_lab.design.complaints import one_of, translate
 
 Json = Any

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, JsonValue
 
 from parley_lab.base.rules import is_none
-from parley_lab.contracts.allocation import Allocation, Factor
+from parley_lab.contracts.allocation import Allocation, Factor, Texts
 from parley_lab.contracts.appearance import Appearance
 from parley_lab.contracts.assigned import Assigned
 from parley_lab.contracts.experiment import (
@@ -23,16 +23,15 @@ from parley_lab.contracts.experiment import (
     Pace,
     Paste,
     Persona,
-    PersonasFrom,
     Slug,
     Source,
     StagedChat,
-    Texts,
     Treatment,
 )
 from parley_lab.contracts.join_page import JoinPage
 from parley_lab.contracts.lives import Outcome
 from parley_lab.contracts.pairings import Pairings
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.contracts.seats import SEATS_AGAIN, SeatAgain
 from parley_lab.kinds.stages import AnyStage
 

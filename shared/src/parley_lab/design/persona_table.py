@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
-from parley_lab.contracts.experiment import Persona, PersonaId, PersonasFrom
+from parley_lab.contracts.experiment import Persona, PersonaId
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import assigning
 from parley_lab.design.complaints import one_of, translate, with_a_point
 from parley_lab.design.tables import Row, Table, Value, number_in, read_csv

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, InvalidInput, Problem
-from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design.complaints import one_of, with_a_point
 from parley_lab.design.persona_table import ReadTable
 from parley_lab.design.tables import Row, Table, number_in

@@ -16,7 +16,7 @@ from parley_lab.data import exports as reads
 from parley_lab.data.export_sections import SECTIONS
 from parley_lab.design import SCHEMA_VERSION, Resolved
 from parley_lab.formats.data_files import as_indented_json, as_json, csv_file, whole_file
-from parley_lab.formats.exports import rows
+from parley_lab.formats.exports import balance, rows
 from parley_lab.formats.exports.readers import ReadFor
 from parley_lab.formats.workbook.data import write_data
 from parley_lab.formats.workbook.facts import FORMAT as WORKBOOK
@@ -282,9 +282,9 @@ async def _write_tables(
     if lines:
         tables.append(("rows.csv", columns_of_rows, _one_by_one(lines), lambda row: [row]))
     if experiment.document.get("treatments"):
-        balance = reads.balance(session, experiment.id)
-        columns = [*rows.BALANCE_COLUMNS, *rows.mean_columns(arms)]
-        tables.append(("balance.csv", columns, balance, lambda row: [rows.balance(row)]))
+        columns = [*balance.BALANCE_COLUMNS, *balance.mean_columns(arms)]
+        read = reads.balance(session, experiment.id)
+        tables.append(("balance.csv", columns, read, lambda row: [balance.balance(row)]))
     if experiment.document.get("assigned"):
         given = reads.section(session, "variables", experiment.id)
         tables.append(("variables.csv", rows.VARIABLE_COLUMNS, given, lambda row: [row]))
@@ -292,7 +292,7 @@ async def _write_tables(
         # The only file with external ids and what else links said; no column of it leads to the others.
         paid, columns = reads.payments(session, experiment.id), rows.payment_columns(experiment.document)
         tables.append(("payments.csv", columns, paid, lambda row: [rows.payment(row)]))
-    levels = rows.levels(arms)
+    levels = balance.levels(arms)
     factors = list(dict.fromkeys(factor for arm in levels.values() for factor in arm))
     return {
         name: await _write_csv(
