@@ -2,7 +2,7 @@
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "./api.js";
 import { OptionImage } from "./media.js";
-import { inField, keyboardOf, notANumber, numberIn } from "./numbers.js";
+import { inField, keyboardOf, numberIn } from "./numbers.js";
 import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
 import { keeper } from "./saving.js";
@@ -40,6 +40,8 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   const atTheLab = () => (isBare(schema) ? { [BARE]: saved ?? undefined } : saved);
   const [values, setValues] = useState(() => restored(kept.unsaved() ?? atTheLab(), fields));
   const isTouched = useRef(false);
+  const isSending = useRef(false);
+  const checks = useRef(/** @type {any} */ (null));
   const known = useRef(JSON.stringify(saved));
   const [errors, setErrors] = useState(/** @type {Record<string, string>} */ ({}));
   const [failure, setFailure] = useState("");
@@ -70,6 +72,8 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
 
   useEffect(() => onChange?.(answers), [values]);
   useEffect(() => kept.catchUp(), []);
+  // What checks the answers is there before they are sent, and after the page is shown.
+  useEffect(() => void CHECKS().then((module) => (checks.current = module), () => null), []);
   // Another tab may have saved something meanwhile. What was entered here is newer.
   useEffect(() => {
     if (known.current === JSON.stringify(saved)) return;
@@ -96,11 +100,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   /** Send the answers, or show the next row. @param {{ isOver: boolean }} time what its time is over for is not looked at */
   async function goOn({ isOver }) {
     if (isBusy || isDisabled || (turn.isPaused && !isOver)) return;
-    const sums = !isOver && /"x-(totals|m)/.test(JSON.stringify(schema)) ? await SUMS().catch(() => null) : null;
-    const found = Object.fromEntries(
-      (isOver ? [] : [...(sums?.problems(schema, shown, answers) ?? []), ...shown.map(([name, field]) => [name, problemOf(field, answers[name], isRequired(name))])])
-        .filter(([, problem]) => problem),
-    );
+    const found = isOver ? {} : (checks.current ?? (await CHECKS().catch(() => null)))?.problems(schema, shown, answers, isRequired) ?? {};
     setErrors(found);
     setFailure("");
     if (Object.keys(found).length > 0) return focusSummary();
@@ -108,6 +108,9 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     const given = Object.fromEntries(
       wanted.map(([name]) => [name, answers[name]]).filter(([, value]) => value !== undefined && value !== null),
     );
+    // Checks are waited for: a second press may have come meanwhile.
+    if (isSending.current) return;
+    isSending.current = true;
     setBusy(true);
     try {
       if (process.current) await onProcess?.(process.current.numbers(isBare(schema) ? [] : wanted.map(([name]) => name)))?.catch(console.error);
@@ -119,6 +122,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
       setFailure(reason(error));
       focusSummary();
     } finally {
+      isSending.current = false;
       setBusy(false);
     }
   }
@@ -187,37 +191,8 @@ function answerIn(field, value) {
 /** @param {Record<string, Schema>} fields @param {Record<string, any>} values @returns {Record<string, any>} */
 const answersIn = (fields, values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, answerIn(fields[name], value)]));
 
-/** What keeps this value from being sent, in words; empty: nothing. @param {Schema} field @param {any} value @param {boolean} isRequired @returns {string} */
-function problemOf(field, value, isRequired) {
-  const isEmpty = value === undefined || value === null || value === "" || (field.const === true && value !== true);
-  if (isEmpty && field.type === "string" && (field.minLength ?? 0) === 0 && !field.oneOf && value === "") return "";
-  if (isEmpty) return isRequired ? say(field.const === true ? "tick_this" : widgetOf(field) === "ranking" ? "order_this" : "answer_this") : "";
-  if (typeof value === "string" && !field.oneOf) {
-    const length = [...value.trim()].length;
-    if (length < (field.minLength ?? 0)) return say("write_more", { count: field.minLength });
-    if (field.maxLength !== undefined && length > field.maxLength) return say("write_less", { count: field.maxLength });
-  }
-  if (field.type === "integer" || field.type === "number") {
-    if (typeof value !== "number") return notANumber(value);
-    if (field.type === "integer" && !Number.isInteger(value)) return say("write_a_whole_number");
-    if (field.minimum !== undefined && value < field.minimum) return say("at_least", { bound: field.minimum });
-    if (field.maximum !== undefined && value > field.maximum) return say("at_most", { bound: field.maximum });
-  }
-  if (Array.isArray(value)) {
-    if (value.length < (field.minItems ?? 0)) return say("choose_more", { count: field.minItems });
-    if (field.maxItems !== undefined && value.length > field.maxItems) return say("choose_fewer", { count: field.maxItems });
-  }
-  if (field.type === "object" && field.properties) {
-    for (const [name, part] of Object.entries(field.properties)) {
-      const problem = problemOf(part, value[name], (field.required ?? []).includes(name));
-      if (problem) return `${titleOf(part) || name}: ${problem}`;
-    }
-  }
-  return "";
-}
-
 /** What is asked; where the lab has named the field, in the words of the page. @param {Schema | undefined} field @returns {string} */
-const titleOf = (field) => ownWords(field?.title ?? "", field?.["x-title"]);
+export const titleOf = (field) => ownWords(field?.title ?? "", field?.["x-title"]);
 
 /** The lab's problems by field; what is of no field alone is of all together. @param {import("./api.js").ProblemItem[]} problems @param {Record<string, Schema>} fields */
 function named(problems, fields) {
@@ -255,7 +230,7 @@ function Field({ id, name, field, value, problem, isRequired, isDisabled, onChan
 const GROUPED = new Set(["radio", "tiles", "consent", "boxes", "points", "ranking", "parts"]);
 
 /** Which widget a field gets. @param {Schema} field @returns {string} */
-function widgetOf(field) {
+export function widgetOf(field) {
   const wanted = field["x-widget"];
   if (wanted === "ranking" || wanted === "tiles" || wanted === "consent") return wanted;
   if (field.type === "boolean") return "check";
@@ -360,6 +335,7 @@ function Ends({ words }) {
 }
 
 const SUMS = () => import("./sums.js");
+const CHECKS = () => import("./checks.js");
 
 /** A part of a form whose script is fetched when a form first has one. @param {any} props */
 function Later({ load, part, ...props }) {
