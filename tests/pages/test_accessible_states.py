@@ -112,3 +112,15 @@ async def test_what_the_shell_asks_and_the_end_are_accessible(page: Page, browse
     await expect(other.get_by_text("This browser has no place")).to_be_visible()
     await is_accessible(other, "without a place")
     await other.context.close()
+
+
+async def test_what_is_not_accessible_is_found_each_time(page: Page) -> None:
+    """A page keeps what looks at it."""
+    shown = '<html lang="en"><title>Shown</title><main id="page"><h1>Shown</h1><img src="data:," {alt}></main></html>'
+
+    await page.set_content(shown.format(alt=""))
+    assert [one["id"] for one in await faults(page)] == ["image-alt"]
+    await page.evaluate("document.querySelector('img').alt = 'A cat'")
+    assert await faults(page) == []
+    await page.evaluate("document.querySelector('img').removeAttribute('alt')")
+    assert [one["id"] for one in await faults(page)] == ["image-alt"]

@@ -60,6 +60,11 @@ def test_words_that_kinds_have_are_their_own() -> None:
         assert {key for key, found in said.items() if len(found) > 1} == set()
 
 
+def sources(folder: Path) -> list[Path]:
+    """The modules below a folder, without tests."""
+    return [file for file in folder.rglob("*.py") if "tests" not in file.relative_to(folder).parts]
+
+
 def test_there_are_words_for_every_reason_of_our_kinds() -> None:
     source = "\n".join(
         file.read_text() for folder in ("kinds/stages", "kinds/chat") for file in (SHARED / folder).rglob("*.py")
@@ -76,7 +81,7 @@ def test_there_are_words_for_every_reason_of_our_kinds() -> None:
     [("LabLine", "line", {"line_has_left", "line_was_skipped"}), ("Label", "label", {"label_guess", "label_share"})],
 )
 def test_there_are_words_for_every_sentence_of_the_lab(sentence: str, prefix: str, known: set[str]) -> None:
-    source = "\n".join(file.read_text() for file in SHARED.rglob("*.py") if "tests" not in file.parts)
+    source = "\n".join(file.read_text() for file in sources(SHARED))
 
     codes = {f"{prefix}_{code}" for code in re.findall(rf'\b{sentence}\(\s*(?:f?"[^"]*"|\w+),\s*"(\w+)"', source)}
 
@@ -125,7 +130,7 @@ IN_OTHER_CODES = {
 def reasons_of_conflicts() -> set[str]:
     """The reasons of all refusals, as the code of shared and of the gateway names them."""
     found = {reason for reason, _ in lives.REFUSALS.values()}
-    for file in (one for folder in (SHARED, GATEWAY) for one in folder.rglob("*.py") if "tests" not in one.parts):
+    for file in (*sources(SHARED), *sources(GATEWAY)):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Conflict", "super().__init__"):
                 found |= {
