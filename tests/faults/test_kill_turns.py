@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.faults.test_kill import KILLED, data_of, run_lab, started
 from tests.flows.drain import DrainLab
 from tests.flows.test_deliberation import the_data
@@ -27,14 +28,17 @@ async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]
 @pytest.mark.fault
 @pytest.mark.parametrize(
     ("talk", "failpoint", "hits"),
-    [
-        ("select", "reply.claimed", 6),
-        ("select", "draft.leased", 9),
-        ("round", "reply.claiming", 5),
-        ("round", "reply.received", 8),
-        ("topics in turns", "transaction.committed", 40),
-        ("private", "reply.claimed", 3),
-    ],
+    quick_first(
+        [
+            ("select", "reply.claimed", 6),
+            ("round", "reply.received", 8),
+            ("topics in turns", "transaction.committed", 40),
+            ("select", "draft.leased", 9),
+            ("round", "reply.claiming", 5),
+            ("private", "reply.claimed", 3),
+        ],
+        3,
+    ),
 )
 async def test_a_talk_that_is_killed_and_started_again_comes_to_the_same_data(
     database: Database, database_url: str, tmp_path: Path, talk: str, failpoint: str, hits: int

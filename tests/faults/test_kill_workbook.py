@@ -9,6 +9,7 @@ from parley_lab.formats.testing.workbooks import base_values, task_row, with_set
 from parley_lab.formats.workbook import compile_designs, estimates
 from parley_lab.store.session import Database
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint
+from parley_lab.testing.quick import quick_first
 from tests.faults.test_kill import KILLED, in_thread, started
 from tests.flows.drain import DrainLab
 
@@ -32,7 +33,9 @@ def workbook() -> tuple[str, int]:
 @pytest.mark.fault
 @pytest.mark.parametrize(
     ("failpoint", "hits"),
-    [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30), ("transaction.committed", 150)],
+    quick_first(
+        [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30), ("transaction.committed", 150)], 2
+    ),
 )
 async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
     database: Database,

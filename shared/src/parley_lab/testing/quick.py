@@ -7,5 +7,6 @@ import pytest
 
 
 def quick_first(values: Iterable[Any], count: int, mark: pytest.MarkDecorator = pytest.mark.long) -> list[Any]:
-    """All values for `parametrize`; those after the first `count` are marked."""
-    return [pytest.param(value, marks=[mark] if number >= count else []) for number, value in enumerate(values)]
+    """All values for `parametrize`, a tuple being those of several arguments; the ones after `count` are marked."""
+    several = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [pytest.param(*value, marks=[mark] if number >= count else []) for number, value in enumerate(several)]
