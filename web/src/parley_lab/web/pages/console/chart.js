@@ -106,11 +106,19 @@ function configOf(place) {
   const category = Array.from({ length: COLOURS }, (_, index) => colourOf(`c-line-${index}`));
   const paper = colourOf("c-of-paper");
   probe.remove();
+  // Text over the darkest shade can still be read.
+  const shades = [0, 0.15, 0.3, 0.45, 0.6].map((share) => blended(paper, category[0], share));
   const text = { labelColor: ink, titleColor: muted, titleFontWeight: 500, labelLimit: 220 };
   return {
     background: "transparent", aria: false, font: getComputedStyle(place).fontFamily, view: { stroke: null },
     axis: { ...text, gridColor: line, domainColor: line, tickColor: line }, legend: { ...text, orient: "bottom", columns: 4 },
     bar: { color: category[0] }, line: { color: category[0] }, rule: { color: category[0] }, point: { color: category[0] }, text: { color: ink },
-    range: { category, heatmap: [paper, category[0]], ramp: [paper, category[0]] },
+    range: { category, heatmap: shades, ramp: shades },
   };
+}
+
+/** A colour between two, both as `rgb(1, 2, 3)`. @param {string} from @param {string} to @param {number} share */
+function blended(from, to, share) {
+  const [start, end] = [from, to].map((one) => (one.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number));
+  return `rgb(${start.map((value, index) => Math.round(value + (end[index] - value) * share)).join(",")})`;
 }
