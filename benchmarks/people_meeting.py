@@ -200,7 +200,8 @@ def outcome(url: str, people: Sequence[Guest], wall: float, lines: Sequence[Mapp
         ).fetchall()
         waits = connection.execute(
             "SELECT extract(epoch FROM coalesce((SELECT min(x.made_at) FROM matches x WHERE m.id = ANY(x.people)), "
-            "m.ended_at, now()) - m.joined_at)::float8 FROM members m WHERE m.joined_at IS NOT NULL"
+            "m.ended_at, now()) - a.completed_at)::float8 FROM members m JOIN answers a ON a.member_id = m.id "
+            "AND a.stage_id = 'before'"
         ).fetchall()
     gone = [by_name[name].gone_for(at - wall) for at, _, _, names in made for name in names]
     return Outcome(

@@ -31,10 +31,10 @@ stages:
   - {{id: before, kind: survey, questions: [{{id: why, kind: text, title: Why}}]}}
   - {{id: talk, kind: group_chat, time_limit_seconds: 60, progress: {{{progress}}}}}
   - {{id: after, kind: info, lines: [Bye]}}
-cohorts:
+{last}cohorts:
   - id: pair
     made: when_together
-    at: talk
+    at: {at}
     count: {count}
 {match}
     seats: [{{open: true, count: {people}}}, {{persona: ada{fitting}}}]
@@ -42,13 +42,28 @@ cohorts:
 """
 
 
+SECOND: Final = """  - {id: again, kind: group_chat, time_limit_seconds: 60}
+  - {id: end, kind: info, lines: [Bye]}
+"""
+"""A second talk, to which people meet anew."""
+
+
 def study(
-    *, people: int = 2, count: int = 5, progress: str = "", arms: str = "", match: str = "", fitting: str = ""
+    *,
+    people: int = 2,
+    count: int = 5,
+    progress: str = "",
+    arms: str = "",
+    match: str = "",
+    fitting: str = "",
+    at: str = "talk",
 ) -> str:
     return STUDY.format(
         people=people,
         count=count,
         progress=progress,
+        at=at,
+        last=SECOND if "again" in at else "",
         arms=arms,
         match=f"    match: {match}" if match else "",
         fitting=f", persona_for: {fitting}" if fitting else "",

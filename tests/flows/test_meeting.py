@@ -224,3 +224,44 @@ def test_the_wait_is_that_until_the_own_group_is_complete(
     position: int, there: int, people: int, came: int, seconds: int | None
 ) -> None:
     assert wait_from(position, there, people, Lately(came, 300)) == seconds
+
+
+async def test_people_meet_strangers_in_each_round(database: Database) -> None:
+    document = study(count=9, at="[talk, again]", match="{never_again: true}")
+    async with study_at_one_clock(database, document) as meeting:
+        people = {name: await meeting.come(name) for name in "ABCD"}
+        await meeting.look()
+        first = await meeting.groups()
+        await meeting.pass_time(61, *people.values())
+        for person in people.values():
+            await person.advance("talk")
+        for name in "AB":
+            await people[name].advance("after")
+        await meeting.seen(*people.values())
+        await meeting.look()
+        await meeting.seen(*people.values())
+        waiting = (await people["A"].get("/v1/me"))["waiting"]
+        early = await meeting.groups()
+
+        for name in "CD":
+            await people[name].advance("after")
+        await meeting.seen(*people.values())
+        await meeting.look()
+        await meeting.seen(*people.values())
+        await meeting.look()
+        second = await meeting.groups()
+        looked_back = (await people["A"].get("/v1/me/stages/talk"))["state"]
+        await meeting.pass_time(61, *people.values())
+        for person in people.values():
+            await person.advance("again")
+            await person.advance("end")
+
+        assert first == {"c1": ["A", "B"], "c2": ["C", "D"]}
+        assert (waiting["arrived"], waiting["missing"]) == (2, 0)
+        assert early == {"c2": ["C", "D"]}
+        assert second == {"c1.2": ["A", "C"], "c2.2": ["B", "D"]}
+        assert looked_back == "done"
+        assert set((await meeting.ends()).values()) == {"completed"}
+        agents = await meeting.lab.rows("SELECT status FROM members WHERE player = 'agent' AND kind = 'participant'")
+        assert [row.status for row in agents] == ["completed"] * 4
+        assert await meeting.lab.rows("SELECT path FROM cohorts WHERE status = 'running'") == []

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from uuid import UUID
 
@@ -10,9 +11,22 @@ from hypothesis import strategies as st
 
 from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
 
-ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abc")), max_size=9).map(
-    lambda found: [Waiting(UUID(int=place), there, late, value) for place, (there, late, value) in enumerate(found)]
-)
+PEOPLE = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abc")), max_size=9)
+PAIRS = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=8)
+
+
+def _row(found: Sequence[tuple[bool, bool, str]], met: set[tuple[int, int]]) -> list[Waiting]:
+    """People with those whom they have met; one who has met others is met by them."""
+    both = {*met, *((other, one) for one, other in met)}
+    return [
+        Waiting(
+            UUID(int=place), there, late, value, frozenset(UUID(int=b) for a, b in both if a == place and b != place)
+        )
+        for place, (there, late, value) in enumerate(found)
+    ]
+
+
+ROWS = st.builds(_row, PEOPLE, st.just(set()) | PAIRS)
 
 
 def plain_rule(*, values: str = "any") -> st.SearchStrategy[Rule]:
@@ -65,7 +79,7 @@ def fits(people: Sequence[Waiting], rule: Rule, *, loosely: bool = False) -> boo
     """Whether these people may be a group, said in another way than the rule does. `loosely`: agents take the seats
     that are empty."""
     counted = Counter(one.value for one in people)
-    if not 0 < len(people) <= rule.people:
+    if not 0 < len(people) <= rule.people or any(one.id in two.met for one in people for two in people):
         return False
     match rule.values:
         case "same":
@@ -123,6 +137,7 @@ def test_every_group_is_such_as_the_file_wants(row: list[Waiting], rule: Rule) -
 
 @given(ROWS, plain_rule())
 def test_the_first_who_came_are_the_first_in_a_group(row: list[Waiting], rule: Rule) -> None:
+    row = [replace(one, met=frozenset()) for one in row]
     there = [one.id for one in row if one.is_there]
 
     first = next((one.group for one in played(row, rule) if one.group), ())

@@ -331,6 +331,8 @@ class Match(Document):
     """Several compositions; a group is made of the first for which enough people are there."""
     balance: bool = False
     """With `kinds`: of those for which enough people are there, the one whose groups have had the fewest people."""
+    never_again: bool = Field(default=False, exclude_if=not_)
+    """Whether the people of a group have not been in one before: strangers in each of several rounds."""
     confirm_seconds: float | None = Field(default=None, ge=5, le=600)
     """How long people have to confirm that they are there before a group is made of them; one who does not is passed
     over until they do. Left out: they are not asked."""
@@ -369,14 +371,20 @@ class CohortPlan(Document):
     made: Literal["at_start", "on_arrival", "when_together"] = "at_start"
     """When its cohorts are made. `on_arrival`: each when a person comes and no other cohort has a place.
     `when_together`: each of people who are there at the stage that `at` names. `count` says how many at most."""
-    at: Slug | None = None
-    """The stage where people meet, with `made: when_together`: each goes through the stages before it alone."""
+    at: Slug | tuple[Slug, ...] | None = None
+    """The stage where people meet, with `made: when_together`: each goes through the stages before it alone. Of several
+    stages, each is one where they leave their group and meet anew."""
     match: Match | None = Field(default=None, exclude_if=lambda match: match is None)
     """Who becomes a group with whom, with `made: when_together`; left out: those who came first."""
     groups_of: int | None = Field(default=None, ge=1)
     """Its seats are dealt into cohorts of so many, in a drawn order; left out: all sit in one."""
     draws: dict[Slug, dict[str, JsonValue]] = {}
     """Values that are set for this cohort, not drawn, by stage; the kind of the stage says which values it takes."""
+
+    @property
+    def meetings(self) -> tuple[str, ...]:
+        """The stages where people meet, in order."""
+        return () if self.at is None else (self.at,) if isinstance(self.at, str) else self.at
 
     @property
     def participants(self) -> int:

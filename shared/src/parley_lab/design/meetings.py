@@ -16,6 +16,7 @@ from parley_lab.design import matching
 from parley_lab.design import treatments as arm
 from parley_lab.design.complaints import one_of
 from parley_lab.design.own_arms import why_shared
+from parley_lab.kinds.stages import parts_of
 
 Json = Any
 _BEFORE: Final = "a stage that each goes through alone: people meet at {stage!r}"
@@ -45,14 +46,16 @@ def problems(file: Meeting) -> Iterator[Problem]:
         yield from matching.problems(f"cohorts[{index}]", _matched(plan, file))
     for index in meeting[:1]:
         yield from _beside(index, file)
-        stage_id = file.cohorts[index].at
-        if stage_id is not None and any(one.id == stage_id for one in file.in_order):
-            yield from _before(stage_id, file)
+        meetings = file.cohorts[index].meetings
+        if meetings and all(any(one.id == stage_id for one in file.in_order) for stage_id in meetings):
+            yield from _before(meetings[0], file)
+            yield from _again(f"cohorts[{index}]", meetings, file)
 
 
 def _matched(plan: CohortPlan, file: Meeting) -> matching.Matched:
     ids = [one.id for one in file.in_order]
-    ahead = file.in_order[: ids.index(plan.at)] if plan.at in ids else []
+    first = plan.meetings[0] if plan.meetings else None
+    ahead = file.in_order[: ids.index(first)] if first in ids else []
     own = [one for one in file.assigned if not _is_of_cohort(one)]
     return matching.Matched(plan, ahead, own, [one.id for one in file.treatments.values()])
 
@@ -69,8 +72,9 @@ def _of_plan(where: str, plan: CohortPlan, file: Meeting) -> Iterator[Problem]:
         yield Problem(f"{where}.groups_of", str(plan.groups_of), "nothing beside `made: when_together`")
     if plan.at is None:
         yield Problem(f"{where}.at", "nothing", f"the stage where people meet: {one_of('', ids, 'stage')}")
-    elif plan.at not in ids:
-        yield Problem(f"{where}.at", repr(plan.at), one_of(plan.at, ids, "stage"))
+    for stage_id in plan.meetings:
+        if stage_id not in ids:
+            yield Problem(f"{where}.at", repr(stage_id), one_of(stage_id, ids, "stage"))
     for number, seat in enumerate(plan.seats):
         if seat.open and seat.treatment is not None:
             expected = "nothing: people get their arms when they join, and seats when they meet"
@@ -105,6 +109,41 @@ def _before(stage_id: str, file: Meeting) -> Iterator[Problem]:
                 yield Problem(where, f"`{{{{{name}}}}}`, which a cohort has", expected)
     for index, treatment in file.treatments.items():
         yield from _of_arm(f"treatments[{index}]", stage_id, ahead, treatment, file)
+
+
+def _again(where: str, meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
+    """What is wrong with stages at which people meet anew."""
+    plan = next(one for one in file.cohorts.values() if one.made == "when_together")
+    if plan.match is not None and plan.match.never_again and len(meetings) == 1:
+        yield Problem(f"{where}.match.never_again", "true", "several stages in `at`, at which people meet anew")
+    if len(meetings) == 1:
+        return
+    ids = [one.id for one in file.in_order]
+    places = [ids.index(one) for one in meetings]
+    if places != sorted({*places}):
+        yield Problem(f"{where}.at", ", ".join(meetings), "each stage once, in the order of the file")
+        return
+    if file.treatments and not file.by_participant and plan.treatment is None:
+        expected = "`allocation: {by: participant}`, or a `treatment` of the plan: an arm goes along with the person"
+        yield Problem(f"{where}.at", "several stages with arms of groups", expected)
+    for stage in file.in_order[places[1] :]:
+        for read in parts_of(stage).reads:
+            if (
+                read.everybody
+                and read.stage in ids
+                and _group_at(ids.index(read.stage), places) != _group_at(ids.index(stage.id), places)
+            ):
+                found = f"{read.stage!r}, where people were in another group"
+                yield Problem(f"stages[{_place(stage.id, file)}].{read.where}", found, "a stage of the same group")
+
+
+def _group_at(place: int, meetings: Sequence[int]) -> int:
+    """The number of the group in which people are at this stage; 0 before the first."""
+    return sum(place >= one for one in meetings)
+
+
+def _place(stage_id: str, file: Meeting) -> int:
+    return next(place for place, one in file.stages.items() if one.id == stage_id)
 
 
 def _is_of_cohort(one: Assigned) -> bool:

@@ -75,7 +75,9 @@ class CohortState:
     own_designs: Mapping[str, Resolved] = field(default_factory=dict)
     """The designs of members who have an arm of their own, by arm."""
     meets_at: str | None = None
-    """Of the cohort of a person who is on the way to a group: the stage where the group is made."""
+    """Of people who are on the way to a group, or to their next one: the stage where it is made."""
+    begins_at: str | None = None
+    """Of cohorts that are made where people meet anew: that stage. What they shared before, other groups had."""
     made_at: str | None = None
     """Of a group of those who were there: the stage where it was made, as long as it has not begun."""
 

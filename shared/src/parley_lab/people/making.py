@@ -51,11 +51,12 @@ def is_self_acting(resolved: Resolved) -> bool:
 @dataclass(frozen=True, slots=True)
 class InRoom:
     """The room to which a cohort belongs. `alone`: it is that of one person on the way there. `stage_id`: where the
-    participants of a group begin."""
+    participants of a group begin; `until`: the stage before which its agents end, because people leave it there."""
 
     id: UUID
     alone: bool = False
     stage_id: str | None = None
+    until: str | None = None
 
 
 async def make_cohorts(
@@ -140,7 +141,7 @@ async def _store_members(
     where: InRoom | None,
 ) -> None:
     rows = []
-    first = None if where is None else where.stage_id
+    first, until = (None, None) if where is None else (where.stage_id, where.until)
     for cohort in plan:
         resolved = designs[arm_of(cohort)]
         # First steps are not announced in a cohort that is played out; settled instead, it wakes its members itself.
@@ -162,7 +163,7 @@ async def _store_members(
                     has_step_due=has_step_due,
                     speed=speed,
                 ),
-                "position": 0 if first is None else own.stage_ids.index(first),
+                **({"position": 0} if first is None else _way(own, first, until)),
             }
             for seat in cohort.seats
             for own in [resolved if seat.treatment_id is None else designs[seat.treatment_id]]
@@ -172,6 +173,12 @@ async def _store_members(
             for n, seat in enumerate(cohort.mediators, 1)
         ]
     await session.insert(tables.members, rows)
+
+
+def _way(own: Resolved, first: str, until: str | None) -> dict[str, Any]:
+    """The stages of an agent in a group that is made at a stage, and its place there."""
+    ids = own.stage_ids if until is None else own.stage_ids[: own.stage_ids.index(until)]
+    return {"stage_ids": list(ids), "position": ids.index(first)}
 
 
 def member_row(

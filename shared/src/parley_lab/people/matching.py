@@ -18,6 +18,8 @@ class Waiting:
     """Whether they have waited as long as they may."""
     value: str = ""
     """What they are matched by; empty: they have none."""
+    met: frozenset[UUID] = frozenset()
+    """With whom they may not be, because they were in a group before; both say so of each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,45 @@ class _Group:
 
     def fill(self, there: Sequence[Waiting], first: Waiting | None) -> Sequence[Waiting]:
         """People for this group, those who came first; none where they are not enough."""
-        for one in there if first is None else [first, *(one for one in there if one != first)]:
-            if self._takes(one):
-                self.chosen.append(one)
-                self.has[one.value] += 1
-            elif one == first:
-                return []
-        return self.chosen if self._is_enough else []
+        if first is None:
+            return self.chosen if self._fill(list(there)) else []
+        if not self._takes(first):
+            return []
+        self._add(first)
+        return self.chosen if self._fill([one for one in there if one != first and one.id not in first.met]) else []
+
+    def _fill(self, rest: list[Waiting]) -> bool:
+        """Add people of the rest, all of whom may be with those who are chosen, until they are enough and no more fit.
+
+        Where all may be with each other, the first that fits is never wrong. Else the search goes back, and ends where
+        the rest cannot be enough.
+        """
+        if not self._can_be_enough(rest):
+            return False
+        for place, one in enumerate(rest):
+            if not self._takes(one):
+                continue
+            self._add(one)
+            if self._fill([other for other in rest[place + 1 :] if other.id not in one.met]):
+                return True
+            self.chosen.pop()
+            self.has[one.value] -= 1
+            if not self._can_be_enough(rest[place + 1 :]):
+                return False
+        return self._is_enough
+
+    def _add(self, one: Waiting) -> None:
+        self.chosen.append(one)
+        self.has[one.value] += 1
+
+    def _can_be_enough(self, rest: Sequence[Waiting]) -> bool:
+        """Whether as many are left as the group needs, leaving aside who may be with whom."""
+        left = Counter(one.value for one in rest)
+        places = self.kind.places.items()
+        if any(left[value] + self.has[value] < least for value, (least, _) in places):
+            return False
+        free = sum(min(left[value], most - self.has[value]) for value, (_, most) in places)
+        return len(self.chosen) + free >= max(1, self.fewest)
 
     def _takes(self, one: Waiting) -> bool:
         """Whether there is a seat for this person beside those that other values still need."""

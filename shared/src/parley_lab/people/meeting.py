@@ -33,7 +33,17 @@ from parley_lab.people.entering import target_on
 from parley_lab.people.making import InRoom, arm_of, number_of
 from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
 from parley_lab.people.own_arms import draw_own_arm, lock_draws
-from parley_lab.people.rooms import Room, keep, lock_room, make, note_match, people_by_kind, row_of
+from parley_lab.people.rooms import (
+    Room,
+    keep,
+    lock_room,
+    make,
+    make_alone_again,
+    note_match,
+    partners_of,
+    people_by_kind,
+    row_of,
+)
 from parley_lab.people.transferring import move
 from parley_lab.people.waiting import WAITED_IN_VAIN
 from parley_lab.store.facts import Event
@@ -142,12 +152,16 @@ async def _row(session: Session, room: Room, rule: Rule, found: Sequence[Row], n
     all_are_there = len(found) == room.on_the_way and all(one.is_there for one in found)
     in_vain = room.takes_no_more and (room.groups >= room.most or room.on_the_way < rule.least or all_are_there)
     stage = await _stage_of_value(session, room)
+    is_of_strangers = room.plan.match is not None and room.plan.match.never_again
+    ids = [one.id for one in found] if is_of_strangers else []
+    met = await partners_of(session, room.experiment.id, ids) if ids else {}
     return [
         Waiting(
             one.id,
             bool(one.is_there) and _answer(room, one, now) != "missed",
             one.time_is_up or in_vain,
             _value(room.plan.match, stage, one),
+            met.get(one.id, frozenset()),
         )
         for one in found
     ]
@@ -256,10 +270,11 @@ async def _make(
     """Make the group of these people, who are locked, and take them there; `values`: by what they are matched."""
     arm, block = _arm(room, decision.kind)
     number, group = room.numbered + 1, room.groups + 1
-    path = f"c{number}"
+    path = f"c{number}{room.name}"
     whole = cohort_of(path, _name(room, decision.kind, group), _fitted(room.plan, values[decision.group[0]]), arm)
     taken, cohort = await _seated(session, room, rule, whole, len(people))
-    await make(session, room.experiment, cohort, InRoom(room.id, stage_id=room.stage_id), now)
+    where = InRoom(room.id, stage_id=room.stage_id, until=room.leads_on_to)
+    await make(session, room.experiment, cohort, where, now)
     cohort_id = seeds.row_id(room.experiment.id, path)
     shared = (await _design(session, room, arm_of(cohort))).stage_ids
     language = room.experiment.language
@@ -276,7 +291,7 @@ async def _make(
 
 def _name(room: Room, kind: str, group: int) -> str | None:
     plan = kind or room.plan.id
-    return plan if plan is None or room.most == 1 else f"{plan}-{group}"
+    return plan if plan is None or room.most == 1 else f"{plan}-{group}{room.name}"
 
 
 def _fitted(plan: CohortPlan, value: str) -> CohortPlan:
@@ -320,6 +335,22 @@ async def _seated(
 async def _with_own_arm(session: Session, room: Room, seat: SeatAssignment) -> SeatAssignment:
     own = await draw_own_arm(session, room.experiment.id)
     return seat if own is None else replace(seat, treatment_id=own.id, allocated=own.how)
+
+
+async def come_anew(session: Session, room_id: UUID, member_id: UUID, now: datetime) -> bool:
+    """Take a person out of the group in which they were before, to the room where they meet others; False when another
+    process is at work there, or they are not on the way to it any more. May be repeated."""
+    room = await lock_room(session, room_id)
+    if room is None:
+        return False
+    standing = await lock_standing(session, member_id)
+    is_there = standing.stage is not None and standing.stage.id == room.stage_id
+    if not is_there or not standing.is_in_progress or standing.is_alone:
+        return False
+    cohort_id, path = await make_alone_again(session, room, room.usual_arm, now)
+    target = target_on(standing, cohort_id, path, standing.stage_ids, room.stage_id)
+    await move(session, standing, target, now, cause="timer")
+    return True
 
 
 _IN_VAIN: Final = text(

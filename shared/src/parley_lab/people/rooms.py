@@ -38,13 +38,13 @@ PRESENT_SECONDS: Final = 10.0
 async def prepare(
     session: Session, experiment_id: UUID, experiment: Experiment, plan: Sequence[CohortAssignment]
 ) -> None:
-    """Store the room of a file whose groups are made of people who are there."""
+    """Store the rooms of a file whose groups are made of people who are there, one for each stage where they meet."""
     numbered = sum(not cohort.together for cohort in plan)
     rows = [
         {
-            "id": seeds.row_id(experiment_id, f"room/{one.at}"),
+            "id": seeds.row_id(experiment_id, f"room/{stage_id}"),
             "experiment_id": experiment_id,
-            "stage_id": one.at,
+            "stage_id": stage_id,
             "plan": one.model_dump(mode="json"),
             "people": one.people,
             "most": one.count,
@@ -52,9 +52,14 @@ async def prepare(
         }
         for one in experiment.cohorts
         if one.made == "when_together"
+        for stage_id in one.meetings
     ]
     await session.insert(tables.rooms, rows)
 
+
+# Of a room `r`: whether people come to it when they join, and not from the group in which they were before.
+_IS_FIRST: Final = "r.stage_id = coalesce(r.plan #>> '{at,0}', r.plan ->> 'at')"
+_IS_FIRST_TO_FORMAT: Final = _IS_FIRST.replace("{", "{{").replace("}", "}}")
 
 # Of a room `r`: how many people are on the way to it or wait there. A person who is away does not keep others out.
 ON_THE_WAY: Final = f"""(
@@ -63,10 +68,12 @@ ON_THE_WAY: Final = f"""(
         AND m.status IN {in_sql(STILL_IN)} AND p.gone_at IS NULL)"""  # noqa: S608 - put together from constants
 PLACES: Final = f"""(
     SELECT CAST(coalesce(sum(greatest(0, r.people * (r.most - r.groups) - {ON_THE_WAY})), 0) AS bigint) FROM rooms r
-    WHERE r.experiment_id = {{experiment}} AND r.closed_at IS NULL)"""  # noqa: S608 - put together from constants
+    WHERE r.experiment_id = {{experiment}} AND r.closed_at IS NULL
+        AND {_IS_FIRST_TO_FORMAT})"""  # noqa: S608 - put together from constants
 """How many people the rooms of an experiment still take, as part of a statement."""
-IS_OPEN: Final = """EXISTS (
-    SELECT FROM rooms r WHERE r.experiment_id = {experiment} AND r.closed_at IS NULL AND r.groups < r.most)"""
+IS_OPEN: Final = f"""EXISTS (
+    SELECT FROM rooms f WHERE f.experiment_id = {{experiment}} AND f.closed_at IS NULL AND f.groups < f.most
+        AND {_IS_FIRST_TO_FORMAT.replace("r.", "f.")})"""
 """Whether people may still come to a room of the experiment, as part of a statement."""
 
 _HAS_ROOM: Final = text("SELECT 1 AS one FROM rooms WHERE experiment_id = :experiment_id")
@@ -82,7 +89,7 @@ _EXPERIMENT_OF_ROOM: Final = text(_EXPERIMENT.format(which="(SELECT experiment_i
 _TAKE_PLACE: Final = text(
     f"""
     UPDATE rooms r SET joined = r.joined + 1
-    WHERE r.experiment_id = :experiment_id AND r.closed_at IS NULL
+    WHERE r.experiment_id = :experiment_id AND r.closed_at IS NULL AND {_IS_FIRST}
         AND r.people * (r.most - r.groups) > {ON_THE_WAY}
     RETURNING r.id, r.joined
     """  # noqa: S608 - put together from constants
@@ -138,6 +145,18 @@ class Room:
     on_the_way: int
 
     @property
+    def name(self) -> str:
+        """What paths of cohorts end in that are made for this room; empty for the first one."""
+        number = self.plan.meetings.index(self.stage_id)
+        return f".{number + 1}" if number else ""
+
+    @property
+    def leads_on_to(self) -> str | None:
+        """The stage where the people of its groups meet anew; None: they stay together."""
+        later = self.plan.meetings[self.plan.meetings.index(self.stage_id) + 1 :]
+        return later[0] if later else None
+
+    @property
     def arms(self) -> Sequence[str]:
         """The arms that its groups draw; none where they have no arm, or one by name."""
         return () if self.plan.treatment is not None or self.is_by_participant else tuple(self.experiment.arms)
@@ -158,11 +177,18 @@ class Room:
         return Allocated(self.plan.treatment, {} if self.plan.treatment is None else {"rule": "named"})
 
 
+# Of a room `r` at which people meet anew: those who are before it, in whatever group, and those who wait there.
+_STILL_TO_COME: Final = f"""(
+    SELECT count(*) FROM members m JOIN cohorts c ON c.id = m.cohort_id LEFT JOIN presence p ON p.member_id = m.id
+    WHERE m.experiment_id = r.experiment_id AND m.kind = 'participant' AND m.player = 'person'
+        AND m.status IN {in_sql(STILL_IN)} AND p.gone_at IS NULL
+        AND array_position(m.stage_ids, r.stage_id) > m.position AND NOT (c.room_id = r.id AND NOT c.alone))"""  # noqa: S608 - put together from constants
 _LOCK: Final = text("SELECT id FROM rooms WHERE id = :room_id FOR NO KEY UPDATE SKIP LOCKED")
 _ROOM: Final = text(
     f"""
     SELECT r.id, r.stage_id, r.plan, r.people, r.most, r.groups, r.numbered, r.block, r.arms_left, r.draws,
-        r.closed_at IS NOT NULL OR r.groups >= r.most AS takes_no_more, {ON_THE_WAY} AS on_the_way
+        r.groups >= r.most OR NOT {IS_OPEN.format(experiment="r.experiment_id")} AS takes_no_more,
+        CASE WHEN {_IS_FIRST} THEN {ON_THE_WAY} ELSE {_STILL_TO_COME} END AS on_the_way
     FROM rooms r WHERE r.id = :room_id
     """  # noqa: S608 - put together from constants
 )
@@ -243,6 +269,52 @@ async def people_lately(session: ReadSession, room_id: UUID, now: datetime) -> L
     row = await session.one(_LATELY, {"room_id": room_id, "since": now - timedelta(seconds=LATELY_SECONDS)})
     seconds = 0.0 if row.first is None else max(1.0, (now - row.first).total_seconds())
     return Lately(row.came, seconds)
+
+
+_COME_ANEW: Final = text(
+    f"""
+    SELECT r.id AS room_id, m.id AS member_id
+    FROM rooms r JOIN members m ON m.experiment_id = r.experiment_id JOIN cohorts c ON c.id = m.cohort_id
+        JOIN experiments e ON e.id = r.experiment_id
+    WHERE NOT ({_IS_FIRST}) AND e.status = 'running' AND m.player = 'person' AND c.room_id <> r.id AND {_WAITS}
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def people_who_come_anew(session: ReadSession) -> Sequence[Row]:
+    """People who have come to a stage where they meet anew, and are in the group still in which they were before."""
+    return await session.all(_COME_ANEW, {})
+
+
+_NEXT_PLACE: Final = text("UPDATE rooms SET joined = joined + 1 WHERE id = :room_id RETURNING joined")
+
+
+async def make_alone_again(session: Session, room: Room, arm: Allocated, now: datetime) -> tuple[UUID, str]:
+    """The id and the path of a new cohort for one person of a group, who will meet others in this room. The caller
+    holds its lock."""
+    place = await session.one(_NEXT_PLACE, {"room_id": room.id})
+    path = f"w{place.joined}{room.name}"
+    cohort = CohortAssignment(path, path, arm.treatment_id, (), (), allocated=arm.how)
+    await make(session, room.experiment, cohort, InRoom(room.id, alone=True), now)
+    return seeds.row_id(room.experiment.id, path), path
+
+
+_PARTNERS: Final = text(
+    """
+    SELECT p.id, array_agg(DISTINCT o.id) AS met
+    FROM matches x JOIN rooms r ON r.id = x.room_id CROSS JOIN LATERAL unnest(x.people) AS p(id)
+        CROSS JOIN LATERAL unnest(x.people) AS o(id)
+    WHERE r.experiment_id = :experiment_id AND p.id = ANY(:member_ids) AND o.id <> p.id GROUP BY p.id
+    """
+)
+
+
+async def partners_of(
+    session: ReadSession, experiment_id: UUID, member_ids: Sequence[UUID]
+) -> Mapping[UUID, frozenset[UUID]]:
+    """With whom each of these people has been in a group."""
+    rows = await session.all(_PARTNERS, {"experiment_id": experiment_id, "member_ids": list(member_ids)})
+    return {row.id: frozenset(row.met) for row in rows}
 
 
 _WITH_PEOPLE: Final = text(

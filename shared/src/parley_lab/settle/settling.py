@@ -27,8 +27,16 @@ class CohortBusy(Exception):
 _LOCK = text(
     """
     SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, c.assigned, e.seed, e.pace,
-        e.language, e.version, CASE WHEN c.alone THEN (SELECT r.stage_id FROM rooms r WHERE r.id = c.room_id) END
-            AS meets_at,
+        e.language, e.version, CASE
+            WHEN c.alone THEN (SELECT r.stage_id FROM rooms r WHERE r.id = c.room_id)
+            WHEN c.room_id IS NOT NULL THEN (
+                SELECT n.stage_id FROM rooms r CROSS JOIN LATERAL (
+                    SELECT a.stage_id, lag(a.stage_id) OVER (ORDER BY a.place) AS before
+                    FROM jsonb_array_elements_text(CASE jsonb_typeof(r.plan -> 'at') WHEN 'array' THEN r.plan -> 'at'
+                        ELSE '[]' END) WITH ORDINALITY AS a(stage_id, place)
+                ) n WHERE r.id = c.room_id AND n.before = r.stage_id)
+            END AS meets_at,
+        (SELECT r.stage_id FROM rooms r WHERE r.id = c.room_id AND r.stage_id <> r.plan #>> '{at,0}') AS begins_at,
         CASE WHEN c.room_id IS NOT NULL THEN (SELECT r.stage_id FROM matches x JOIN rooms r ON r.id = x.room_id
             WHERE x.cohort_id = c.id AND x.began_at IS NULL) END AS made_at,
         (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
@@ -146,6 +154,7 @@ async def lock_cohort(session: Session, cohort_id: UUID, *, only_unsettled: bool
         waits=state.waits or {},
         counted=_counted(state) if shared else None,
         meets_at=row.meets_at,
+        begins_at=row.begins_at,
         made_at=row.made_at,
         own_designs={
             arm: await cohorts_design(session, row.experiment_id, row.version, arm, row.assigned) for arm in own_arms

@@ -18,6 +18,11 @@ async def make_groups(database: Database, clock: Clock, guard: Guard | None = No
     guard = guard or Guard(database)
     now = clock.now()
     async with database.read() as session:
+        anew = await rooms.people_who_come_anew(session)
+    for one in anew:
+        come = partial(meeting.come_anew, room_id=one.room_id, member_id=one.member_id, now=clock.now())
+        await database.transact(come)
+    async with database.read() as session:
         found = await rooms.with_people(session)
 
     async def look(room_id: UUID) -> int:

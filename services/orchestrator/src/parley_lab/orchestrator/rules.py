@@ -7,6 +7,7 @@ from uuid import UUID
 from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import ARRIVED, COUNTED, ON_THE_WAY, OUTCOMES, TAKING_PART
+from parley_lab.design.own_arms import why_shared
 from parley_lab.kinds import of_everybody
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import parts_of
@@ -70,14 +71,16 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
     """Whether a locked stage opens now.
 
     A stage that waits for no member is open from the start. Open seats are waited for, and so are those who are offered
-    a place in the cohort. One that reads everybody's part
-    of others opens when those are over. For a person who is on the way to a group, neither the stage where groups are
-    made nor one after it opens. In pace `fast` a stage with a thread also waits for every agent, so that who is
+    a place in the cohort. One that reads everybody's part of others opens when those are over. For people who are on
+    the way to a group, neither the stage where groups are made nor one after it opens; in a later group, nothing does
+    that its people shared with others. In pace `fast` a stage with a thread also waits for every agent, so that who is
     there when it begins does not depend on how long calls took; and so does the stage after one whose answers are for
     the cohort, so that all are read or none.
     """
     if cohort.meets_at is not None and _is_from(cohort.meets_at, stage, cohort):
         return False
+    if cohort.begins_at is not None and not _is_from(cohort.begins_at, stage, cohort):
+        return why_shared(stage, cohort.design.stages) is None
     if not all(is_behind_all(cohort.members, read) for read in of_everybody(parts_of(stage).reads)):
         return False
     counted = [
@@ -98,7 +101,7 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
 
 def waits_in_vain(stage: StageConfig, cohort: CohortState) -> bool:
     """Whether agents alone are left before this locked stage, too few for it: no person can come to it any more."""
-    if cohort.incoming or cohort.meets_at is not None:
+    if cohort.incoming or (cohort.meets_at is not None and _is_from(cohort.meets_at, stage, cohort)):
         return False
     counted = [
         member
