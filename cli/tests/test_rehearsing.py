@@ -287,7 +287,12 @@ stages:
   - {id: meet, kind: info, lines: [Hello], progress: {wait_for_all: true}}
   - {id: bye, kind: info, lines: [Bye]}
 personas: [{id: ada, profile: {name: Ada}}]
-cohorts: [{made: when_together, at: meet, count: 2, seats: [{open: true, count: 3}, {persona: ada}]}]
+cohorts:
+  - made: when_together
+    at: meet
+    count: 2
+    seats: [{open: true, count: 3}, {persona: ada}]
+    match: {confirm_seconds: 20}
 """
 
 

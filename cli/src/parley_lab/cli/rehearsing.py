@@ -146,10 +146,13 @@ class MadeUpPerson:
                 await self._ask("POST", "/v1/me/leave")
             return status
         self._tell([status, me["stage_id"], dict(self.said), dict(self.tried)])
+        waiting = me["waiting"] or {}
         if me.get("check"):
             await self._ask("POST", "/v1/me/check")
         elif me.get("offer"):
             await self._ask("POST", "/v1/me/transfer", {"accept": True})
+        elif waiting.get("confirm_until") or waiting.get("is_passed_over"):
+            await self._ask("POST", "/v1/me/confirm")
         elif status == "in_progress" and not me["is_paused"] and me["stage_id"] is not None:
             await self._on_stage(me["stage_id"], len(me["stages"]))
         return status
