@@ -121,3 +121,33 @@ def test_an_open_seat_is_shown_to_an_agent_too_and_seats_of_each_arm_are_listed_
 def test_a_stage_seat_or_arm_that_does_not_exist_is_named(asked: dict[str, str]) -> None:
     with pytest.raises(NotFound, match=next(iter(asked.values()))):
         see(STUDY, **asked)
+
+
+@pytest.mark.parametrize("stage_id", ["guesses", "flats"])
+def test_drawn_rows_are_those_of_the_seat_on_the_page_and_in_the_prompt(stage_id: str) -> None:
+    items = [{"id": f"r{number}", "what": f"thing {number}", "low": number, "high": 99} for number in range(6)]
+    drawn = {"items": items, "shuffle": True, "take": 4, "levels": {"anchor": ["low", "high"]}}
+    guess = {"id": "guess", "kind": "number", "title": "Is {{row.what}} over {{row.anchor}}?"}
+    options = [{"id": letter, "text": f"{{{{row.{letter}}}}}"} for letter in "ab"]
+    flats = {"attributes": {"price": [1, 2, 3], "colour": ["red", "blue"]}, "tasks": 3, "shuffle": True}
+    stages = [
+        {"id": "guesses", "kind": "survey", "rows": drawn, "questions": [guess]},
+        {
+            "id": "flats",
+            "kind": "survey",
+            "rows": flats,
+            "questions": [{"id": "choose", "kind": "choice", "title": "Which flat?", "options": options}],
+        },
+    ]
+    shown = {}
+    for seat in ("c1/m1", "c1/m2"):
+        found = see({**STUDY, "treatments": [], "stages": stages}, stage_id=stage_id, seat=seat)
+        assert found.prompt is not None
+        asked = [
+            (one["title"], *(option["text"] for option in one.get("options", ()))) for one in found.view["questions"]
+        ]
+        shown[seat] = asked
+        lines = found.prompt.messages[-1].content.splitlines()
+        assert all(any(all(text in line for text in texts) for line in lines) for texts in asked)
+
+    assert shown["c1/m1"] != shown["c1/m2"]
