@@ -124,11 +124,18 @@ async def test_rows_are_shown_one_at_a_time_and_where_one_was_the_page_goes_on(p
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
-async def test_the_time_for_a_row_leads_on_without_an_answer(page: Page, lab: RunningLab) -> None:
+async def test_when_the_time_for_a_row_is_up_the_page_goes_on_with_what_is_entered(page: Page, lab: RunningLab) -> None:
     each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
     rows = [{"what": what} for what in ("bus", "tram")]
-    times = {"seconds": 0.4, "pause_seconds": 0.1}
+    times = {"seconds": 1.5, "pause_seconds": 0.1}
     stage = {"id": "rides", "kind": "survey", "one_page_each": times, "rows": rows, "questions": [each]}
     await join(page, lab.started({**STUDY, "stages": [stage, STUDY["stages"][3]]}))
 
+    await expect(page.get_by_text("How often by tram?")).to_be_visible()
+    async with page.expect_request("**/advance") as sent:
+        await page.get_by_label("Never").check()
+
+    told = (await sent.value).post_data_json
+    assert told is not None
+    assert told["answer"] == {"2.often": "never"}
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")

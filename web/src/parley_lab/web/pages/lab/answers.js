@@ -1,6 +1,9 @@
 /** Answers in words: what a member has answered, beside what was asked. */
 import { html } from "../vendor/preact.js";
+import { asWords, inWords } from "./as_words.js";
 import { say } from "./words.js";
+
+export { asWords, inWords };
 
 /**
  * @param {{ questions: any[], answers: any, isRight?: Record<string, boolean> }} props `questions` as views have them;
@@ -27,19 +30,4 @@ function answerInWords(question, value) {
     return question.rows.map((/** @type {any} */ row) => `${row.text}: ${asWords(value?.[row.id])}`).join(", ");
   }
   return asWords(value);
-}
-
-/** The name of a field, for people. @param {string} name */
-export function inWords(name) {
-  const words = name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** @param {any} value @returns {string} */
-export function asWords(value) {
-  if (value === null || value === undefined || value === "") return "–";
-  if (typeof value === "boolean") return say(value ? "yes" : "no");
-  if (Array.isArray(value)) return value.map(asWords).join(", ");
-  if (typeof value === "object") return Object.entries(value).map(([key, part]) => `${inWords(key)}: ${asWords(part)}`).join(", ");
-  return String(value);
 }

@@ -6,7 +6,6 @@ import { inField, keyboardOf, numberIn } from "./numbers.js";
 import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
 import { keeper } from "./saving.js";
-import { Turn, useTurn } from "./turns.js";
 import { Button, useFieldId } from "./ui.js";
 import { inDigits, ownWords, say, sayOr } from "./words.js";
 
@@ -29,11 +28,11 @@ const isBare = (schema) => !(schema.type === "object" && schema.properties);
 /**
  * @param {{ schema: Schema, draftKey: string, submitLabel?: string, isDisabled?: boolean, saved?: any,
  *   onSave?: (answer: any) => Promise<any>, onChange?: (values: Record<string, any>) => void,
- *   turns?: import("./turns.js").Turns | null, mayPaste?: boolean, onProcess?: (numbers: any) => Promise<any>,
+ *   turn?: import("./turns.js").Shown | null, mayPaste?: boolean, onProcess?: (numbers: any) => Promise<any>,
  *   onSubmit: (answer: any) => Promise<void> }} props `onProcess` is told how the answer came about, before it is sent. `onChange` hears all that is entered, and what there is at first:
  *   a number field gives its number, or what is typed there while that is none.
  */
-export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, turns = null, mayPaste = true, onProcess, onSave, onChange, onSubmit }) {
+export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, turn = null, mayPaste = true, onProcess, onSave, onChange, onSubmit }) {
   const fields = fieldsOf(schema);
   const answerOf = (/** @type {Record<string, any>} */ given) => (isBare(schema) ? given[BARE] : given);
   const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(answerOf(answersIn(fields, next)) ?? null))));
@@ -66,8 +65,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   }
   const answers = answersIn(fields, values);
   const wanted = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], answers));
-  const turn = useTurn(turns, draftKey, () => turns?.questions.findIndex((row) => row.some((name) => answers[name] === undefined)) ?? 0);
-  const shown = turn.names === null ? wanted : wanted.filter(([name]) => turn.names?.includes(name));
+  const shown = turn?.of(wanted) ?? wanted;
   const isRequired = (/** @type {string} */ name) => isBare(schema) || schema.required?.includes(name) || fields[name]["x-required"] === true;
 
   useEffect(() => onChange?.(answers), [values]);
@@ -99,12 +97,12 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
 
   /** Send the answers, or show the next row. @param {{ isOver: boolean }} time what its time is over for is not looked at */
   async function goOn({ isOver }) {
-    if (isBusy || isDisabled || (turn.isPaused && !isOver)) return;
+    if (isBusy || isDisabled) return;
     const found = isOver ? {} : (checks.current ?? (await CHECKS().catch(() => null)))?.problems(schema, shown, answers, isRequired) ?? {};
     setErrors(found);
     setFailure("");
     if (Object.keys(found).length > 0) return focusSummary();
-    if (!turn.isLast && turn.names !== null) return turn.next();
+    if (turn?.next) return turn.next();
     const given = Object.fromEntries(
       wanted.map(([name]) => [name, answers[name]]).filter(([, value]) => value !== undefined && value !== null),
     );
@@ -116,7 +114,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
       if (process.current) await onProcess?.(process.current.numbers(isBare(schema) ? [] : wanted.map(([name]) => name)))?.catch(console.error);
       await onSubmit(answerOf(given));
       kept.drop();
-      turn.drop();
+      turn?.drop();
     } catch (error) {
       if (error instanceof Refused && error.problems.length > 0) setErrors(named(error.problems, fields));
       setFailure(reason(error));
@@ -143,8 +141,8 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
           </div>`
         : null}
     </div>
-    ${turns === null ? null : h(Turn, { turn, seconds: turns.seconds, onTimeUp: () => void goOn({ isOver: true }) })}
-    ${turn.isPaused ? null : shown.map(([name, field]) => [
+    ${turn?.head(() => void goOn({ isOver: true }))}
+    ${shown.map(([name, field]) => [
       h(Field, {
         key: name,
         id: `${id}-${name}`,
@@ -158,7 +156,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
       }),
       schema["x-totals"] ? h(Later, { load: SUMS, part: "Sums", schema, after: name, shown, answers }) : null,
     ])}
-    ${turn.isPaused ? null : html`<p class="actions">${h(Button, { isSubmit: true, isBusy, isDisabled, children: turn.names !== null && !turn.isLast ? say("next_row") : submitLabel ?? say("send") })}</p>`}
+    ${turn?.isPaused ? null : html`<p class="actions">${h(Button, { isSubmit: true, isBusy, isDisabled, children: turn?.label ?? submitLabel ?? say("send") })}</p>`}
   </form>`;
 }
 
@@ -338,7 +336,7 @@ const SUMS = () => import("./sums.js");
 const CHECKS = () => import("./checks.js");
 
 /** A part of a form whose script is fetched when a form first has one. @param {any} props */
-function Later({ load, part, ...props }) {
+export function Later({ load, part, ...props }) {
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
   useEffect(() => {

@@ -1,6 +1,6 @@
 /** What is asked on a stage, and going on from it. */
 import { h, html } from "../vendor/preact.js";
-import { Form } from "./form.js";
+import { Form, Later } from "./form.js";
 import { Button } from "./ui.js";
 import { say, whyNot } from "./words.js";
 
@@ -11,19 +11,20 @@ import { say, whyNot } from "./words.js";
 export function Question({ stage, form, onChange }) {
   const isPage = form.ask_id === null;
   const address = isPage ? `/v1/me/stages/${stage.page.stage_id}/answer` : `/v1/me/asks/${form.ask_id}/answer`;
-  return h(Form, {
+  const turns = isPage ? stage.page.view.turns : null;
+  const asked = {
     schema: form.form,
     onChange,
     isDisabled: stage.me.is_paused,
     draftKey: `draft:${stage.me.member_id}:${stage.page.stage_id}:${form.key}`,
     saved: form.saved,
-    turns: isPage ? stage.page.view.turns ?? null : null,
     mayPaste: stage.page.paste !== "refused",
     onProcess: stage.page.record === "process" ? (/** @type {any} */ questions) => stage.api.put(`/v1/me/stages/${stage.page.stage_id}/process`, { key: form.key, questions }) : undefined,
     onSave: (/** @type {unknown} */ answer) => stage.api.put(address, { answer }),
     submitLabel: isPage ? say("go_on") : say("send"),
     onSubmit: (/** @type {unknown} */ answer) => (isPage ? stage.advance(answer) : stage.answer(form.ask_id, answer)),
-  });
+  };
+  return turns ? h(Later, { load: () => import("./turns.js"), part: "InTurns", turns, ...asked }) : h(Form, asked);
 }
 
 /**

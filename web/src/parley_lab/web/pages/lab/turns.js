@@ -1,54 +1,61 @@
 /** Going through a form row by row: which fields are shown now, and for how long. */
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Form } from "./form.js";
 import { forget, recall, remember } from "./memory.js";
 import { saveNow } from "./saving.js";
 import { say } from "./words.js";
 
-/** @typedef {{ questions: string[][], seconds: number | null, pause_seconds: number }} Turns */
+/**
+ * @typedef {{ questions: string[][], seconds: number | null, pause_seconds: number }} Turns
+ * @typedef {{ of: (fields: [string, any][]) => [string, any][], isPaused: boolean, label?: string, next?: () => void, drop: () => void,
+ *   head: (onTimeUp: () => void) => any }} Shown What a form shows of its fields: those of one row, below how far one is. `next`
+ *   shows the next row; the last one has none.
+ */
 
 /**
- * The row that is shown. Which one it is, this browser remembers; `first` says it where it does not.
- * @param {Turns | null} turns @param {string} key @param {() => number} first
+ * A form of which one row is shown at a time. Which one it is, this browser remembers; else it is the first that the lab lacks.
+ * @param {any} props those of a form, with the `turns`
  */
-export function useTurn(turns, key, first) {
-  const place = `${key}:turn`;
-  const count = turns?.questions.length ?? 0;
-  const [at, setAt] = useState(() => Math.max(0, Math.min(Number(recall(place) ?? first()), count - 1)));
-  const pause = turns?.pause_seconds ?? 0;
+export function InTurns({ turns, ...form }) {
+  const place = `${form.draftKey}:turn`;
+  const { questions, seconds, pause_seconds: pause } = /** @type {Turns} */ (turns);
+  const count = questions.length;
+  const lacking = () => questions.findIndex((row) => row.some((name) => (form.saved ?? {})[name] === undefined));
+  const [at, setAt] = useState(() => Math.max(0, Math.min(Number(recall(place) ?? lacking()), count - 1)));
   const [isPaused, setPaused] = useState(pause > 0);
   useEffect(() => {
     if (!isPaused) return undefined;
     const end = setTimeout(() => setPaused(false), 1000 * pause);
     return () => clearTimeout(end);
   }, [at, isPaused]);
-  return {
-    at,
-    count,
-    isPaused,
-    isLast: at >= count - 1,
-    names: turns ? turns.questions[at] ?? [] : null,
-    next() {
-      saveNow();
-      remember(place, String(at + 1));
-      setAt(at + 1);
-      setPaused(pause > 0);
-      scrollTo(0, 0);
-    },
-    drop: () => forget(place),
-  };
+
+  function next() {
+    saveNow();
+    remember(place, String(at + 1));
+    setAt(at + 1);
+    setPaused(pause > 0);
+    scrollTo(0, 0);
+  }
+  const isLast = at >= count - 1;
+  const head = (/** @type {() => void} */ onTimeUp) => h(HowFar, { at, count, seconds: isPaused ? null : seconds, onTimeUp });
+  const of = (/** @type {[string, any][]} */ fields) => (isPaused ? [] : fields.filter(([name]) => questions[at]?.includes(name)));
+  return h(Form, { ...form, turn: { of, isPaused, head, drop: () => forget(place), ...(isLast ? {} : { next, label: say("next_row") }) } });
 }
 
 /**
  * How far one is, and the end of the time for a row.
- * @param {{ turn: ReturnType<typeof useTurn>, seconds: number | null, onTimeUp: () => void }} props
+ * @param {{ at: number, count: number, seconds: number | null, onTimeUp: () => void }} props
  */
-export function Turn({ turn, seconds, onTimeUp }) {
+function HowFar({ at, count, seconds, onTimeUp }) {
+  // What is entered until then counts.
+  const latest = useRef(onTimeUp);
+  latest.current = onTimeUp;
   useEffect(() => {
-    if (seconds === null || turn.isPaused) return undefined;
-    const end = setTimeout(onTimeUp, 1000 * seconds);
+    if (seconds === null) return undefined;
+    const end = setTimeout(() => latest.current(), 1000 * seconds);
     return () => clearTimeout(end);
-  }, [turn.at, turn.isPaused]);
-  const values = { number: turn.at + 1, count: turn.count };
-  return html`<p class="hint" role="status">${say("row_of", values)}</p>
-    <progress max=${turn.count} value=${turn.at} aria-label=${say("row_of", values)}></progress>`;
+  }, [at, seconds]);
+  const words = say("row_of", { number: at + 1, count });
+  return html`<p class="hint" role="status">${words}</p>
+    <progress max=${count} value=${at} aria-label=${words}></progress>`;
 }

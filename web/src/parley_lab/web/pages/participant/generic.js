@@ -1,6 +1,7 @@
 /** The page of a kind that has none of its own: what its view holds, and a form for everything that is asked. */
 import { h, html } from "../vendor/preact.js";
-import { Answers, asWords, inWords } from "../lab/answers.js";
+import { asWords, inWords } from "../lab/as_words.js";
+import { Later } from "../lab/form.js";
 import { Media } from "../lab/media.js";
 import { Asked } from "../lab/questions.js";
 import { Head, Table, Text } from "../lab/ui.js";
@@ -13,7 +14,7 @@ export default function GenericPage(stage) {
   const isAnswered = Array.isArray(view.questions) && !isEmpty(view.answers ?? null);
   return html`<article>
     ${h(Head, { view })} ${h(Facts, { view })}
-    ${isAnswered ? h(Answers, { questions: view.questions, answers: view.answers, isRight: view.is_right ?? {} }) : null}
+    ${isAnswered ? h(Later, { load: () => import("../lab/answers.js"), part: "Answers", questions: view.questions, answers: view.answers, isRight: view.is_right ?? {} }) : null}
     ${h(Asked, { stage })}
   </article>`;
 }
