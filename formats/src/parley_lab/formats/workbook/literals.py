@@ -9,7 +9,7 @@ Literal = Any
 """A value that consists of numbers, texts, lists, tuples, dicts and the like."""
 
 _DICT_LIKE: Final = re.compile(r"^\{\s*(['\"\u201c\u201d\u2018\u2019\u201e]|\w+\s*:)")
-"""Also with typographic quotes: such a text cannot be read, and the complaint says why."""
+"""Also with typographic quotes, and with a closing quote where the opening one is missing."""
 _RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+~\u301c\u2026\-]*\)?$")
 _NUMBER: Final = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)"
 _BARE_RANGE: Final = re.compile(rf"({_NUMBER})\s*(?:-|~|\u301c|\u2026|\.\.\.?)\s*({_NUMBER})")
