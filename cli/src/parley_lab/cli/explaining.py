@@ -7,19 +7,20 @@ from uuid import UUID
 
 from parley_lab.base import seeds
 from parley_lab.base.errors import NotFound
-from parley_lab.contracts.experiment import Profile, StageConfig
+from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Experiment, resolve
 from parley_lab.design.complaints import one_of
-from parley_lab.kinds import Member, OwnView
+from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.drawn_rows import asked_of, row_id_of
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages import kind_of
+from parley_lab.views.builder import Facts, People, own_view
 from parley_lab.views.playing import drawn
 
 _ROWS_SHOWN: Final = 3
-_PERSON: Final = Member(UUID(int=0), "c1/m1", "participant", "person", Profile())
-"""The person on the first seat of the first cohort."""
+_PATH: Final = "c1/m1"
+"""Of the first seat of the first cohort."""
 
 
 def explained(experiment: Experiment, stage_id: str) -> list[str]:
@@ -72,8 +73,10 @@ def _asked(stage: StageConfig, seed: int) -> list[BaseQuestion]:
     """The questions of the person in the order of their page, with what is drawn for them by this seed."""
     if not isinstance(stage, AskedOfRows):
         raise NotFound(f"The stage {stage.id!r} has no questions to show: it is a {stage.kind}.")
-    draws = drawn(stage, seed=seed, cohort_name="c1", arrived=[_PERSON])
-    view = OwnView(me=_PERSON, members=(_PERSON,), draws=draws)
+    person = Attendee(UUID(int=0), _PATH, "participant", "person", "in_progress", (stage.id,), 0, {})
+    people = People((person,))
+    draws = drawn(stage, seed=seed, cohort_name="c1", arrived=people.on(stage.id))
+    view = own_view(Facts(people=people, draws={stage.id: draws}), stage, person.id)
     questions: Sequence[BaseQuestion] = asked_of(stage, view).questions  # type: ignore[attr-defined]  # as each kind has them
     by_id = {question.id: question for question in questions}
     shown = kind_of(stage).page(stage, view).model_dump()["questions"]
