@@ -12,6 +12,7 @@ import pytest
 
 from parley_lab.cli.testing import MANY, TINY, Parley, written
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
+from parley_lab.testing.pause_kind import PAUSE
 
 pytestmark = pytest.mark.postgres
 
@@ -22,12 +23,19 @@ name: Stuck
 seed: 0
 stages:
   - {id: welcome, kind: info, lines: [Welcome]}
-  - {id: later, kind: info, lines: [Later], progress: {min_participants: 3}}
+  - {id: rest, kind: pause, minutes: 3}
 personas:
   - {id: ada, profile: {name: Ada}}
 cohorts:
   - seats: [{persona: ada, count: 2}]
 """
+WITHOUT_END = PAUSE.replace("import Block,", "import Block, Blocked,").replace(
+    "    def example(self):",
+    """    def completion(self, stage, view):
+        return Blocked(("The pause has no end.",))
+
+    def example(self):""",
+)
 
 
 async def run_against(
@@ -38,13 +46,15 @@ async def run_against(
     return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
 
 
-def test_a_stuck_run_names_who_is_stuck_and_why(tmp_path: Path, parley: Parley, data_dir: Path) -> None:
+def test_a_stuck_run_names_who_is_stuck_and_why(tmp_path: Path, fresh_parley: Parley, data_dir: Path) -> None:
     file = written(tmp_path, STUCK)
+    (tmp_path / "kinds" / "pause").mkdir(parents=True)
+    (tmp_path / "kinds" / "pause" / "__init__.py").write_text(WITHOUT_END)
 
-    result = parley("run", file, "--data-dir", data_dir)
+    result = fresh_parley("run", file, "--kinds", tmp_path / "kinds", "--data-dir", data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "c1/m1 on later: waits for a stage that never opens" in result.stdout
+    assert "c1/m1 on rest: has nothing left to do on this stage, and cannot leave it" in result.stdout
     assert list((tmp_path / "results" / "stuck").glob("*/participants.csv"))
 
 

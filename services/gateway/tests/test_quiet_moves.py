@@ -86,7 +86,7 @@ async def test_where_the_lab_has_something_to_do_the_cohort_is_settled(api: Api,
     assert not await is_settled_after_going_on(api, stages)
 
 
-VALUES: Final = {"member_id": b"gen_random_uuid()", "now": b"now()", "is_step": b"true"}
+VALUES: Final = {"stage_ids": b"'{}'", "member_id": b"gen_random_uuid()", "now": b"now()", "is_step": b"true"}
 SURVEYS: Final[list[dict[str, Any]]] = [{"id": f"s{place}", **WHY} for place in range(4)]
 
 
