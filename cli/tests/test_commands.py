@@ -11,7 +11,7 @@ import pytest
 from parley_lab.cli.experiment_run import failed_lines
 from parley_lab.experiments.following import Failed
 from parley_lab.formats.testing.workbooks import base_values, task_row, with_setting, with_tasks, xlsx_of
-from parley_lab.testing.pause_kind import PAUSE
+from parley_lab.testing.pause_kind import PAUSE, write_kind
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -328,10 +328,8 @@ cohorts: [{seats: [{persona: ada}]}]
 @pytest.fixture
 def pauses(tmp_path: Path) -> Path:
     """A folder with a kind from outside, and `pause.yaml` with a stage of it."""
-    (tmp_path / "kinds" / "pause").mkdir(parents=True)
-    (tmp_path / "kinds" / "pause" / "__init__.py").write_text(PAUSE)
     (tmp_path / "pause.yaml").write_text(WITH_PAUSE)
-    return tmp_path / "kinds"
+    return write_kind(tmp_path, PAUSE)
 
 
 def test_commands_know_the_kinds_of_a_folder_and_none_without_it(fresh_parley: Parley, pauses: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from parley_lab.cli.testing import MANY, TINY, Parley, written
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
-from parley_lab.testing.pause_kind import PAUSE
+from parley_lab.testing.pause_kind import WITHOUT_END, write_kind
 
 pytestmark = pytest.mark.postgres
 
@@ -29,13 +29,6 @@ personas:
 cohorts:
   - seats: [{persona: ada, count: 2}]
 """
-WITHOUT_END = PAUSE.replace("import Block,", "import Block, Blocked,").replace(
-    "    def example(self):",
-    """    def completion(self, stage, view):
-        return Blocked(("The pause has no end.",))
-
-    def example(self):""",
-)
 
 
 async def run_against(
@@ -48,10 +41,9 @@ async def run_against(
 
 def test_a_stuck_run_names_who_is_stuck_and_why(tmp_path: Path, fresh_parley: Parley, data_dir: Path) -> None:
     file = written(tmp_path, STUCK)
-    (tmp_path / "kinds" / "pause").mkdir(parents=True)
-    (tmp_path / "kinds" / "pause" / "__init__.py").write_text(WITHOUT_END)
+    kinds = write_kind(tmp_path, WITHOUT_END)
 
-    result = fresh_parley("run", file, "--kinds", tmp_path / "kinds", "--data-dir", data_dir)
+    result = fresh_parley("run", file, "--kinds", kinds, "--data-dir", data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert "c1/m1 on rest: has nothing left to do on this stage, and cannot leave it" in result.stdout

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from parley_lab.testing.pause_kind import WITHOUT_END, write_kind
+
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 
 LIBRARY = """
@@ -143,16 +145,16 @@ def test_models_of_the_library_go_through_the_gate_too(parley: Parley, talk: Pat
 
 @pytest.mark.postgres
 def test_a_run_goes_on_with_the_personas_that_it_began_with(
-    parley: Parley, talk: Path, tmp_path: Path, data_dir: Path
+    parley: Parley, fresh_parley: Parley, talk: Path, tmp_path: Path, data_dir: Path
 ) -> None:
-    talk.write_text(TALK.replace("kind: group_chat", "kind: group_chat, progress: {min_participants: 2}"))
-    lab = ("--data-dir", data_dir)
-    parley("personas", "import", "library.yaml", *lab)
-    stuck = parley("run", talk, *lab)
+    talk.write_text(TALK.replace("kind: group_chat}", "kind: group_chat}, {id: rest, kind: pause, minutes: 3}"))
+    lab = ("--data-dir", data_dir, "--kinds", write_kind(tmp_path, WITHOUT_END))
+    parley("personas", "import", "library.yaml", "--data-dir", data_dir)
+    stuck = fresh_parley("run", talk, *lab)
     (tmp_path / "changed.yaml").write_text(LIBRARY.replace("keep the books", "sell books"))
-    parley("personas", "import", "changed.yaml", *lab)
+    parley("personas", "import", "changed.yaml", "--data-dir", data_dir)
 
-    resumed = parley("run", talk, "--resume", *lab)
+    resumed = fresh_parley("run", talk, "--resume", *lab)
 
     assert (stuck.returncode, resumed.returncode) == (1, 1), resumed.stdout + resumed.stderr
     assert "Going on with the run" in resumed.stdout

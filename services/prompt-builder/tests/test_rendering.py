@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import NotFound
-from parley_lab.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig, StagedChat
+from parley_lab.contracts.agent_config import AgentConfig
+from parley_lab.contracts.experiment import ChatSettings, Profile, StageConfig, StagedChat
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompt_items import PersonaContext, StageContext
 from parley_lab.contracts.prompts import Prompt, fingerprint

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal
 from pydantic import Field, JsonValue
 
 from parley_lab.base.rules import is_none
+from parley_lab.contracts.agent_config import AgentConfig
 from parley_lab.contracts.allocation import Allocation, Factor, Texts
 from parley_lab.contracts.appearance import Appearance
 from parley_lab.contracts.assigned import Assigned
 from parley_lab.contracts.experiment import (
-    AgentConfig,
     AttentionChecks,
     CohortPlan,
     Completion,

@@ -13,8 +13,9 @@ from psycopg.errors import ReadOnlySqlTransaction
 from sqlalchemy import text
 
 from parley_lab.base.errors import NotFound
+from parley_lab.contracts.agent_config import AgentConfig
 from parley_lab.contracts.audience import may_read
-from parley_lab.contracts.experiment import AgentConfig, Persona, StageConfig
+from parley_lab.contracts.experiment import Persona, StageConfig
 from parley_lab.design import Resolved, snapshot, values_of
 from parley_lab.drafts.prompts import PROMPT
 from parley_lab.kinds import TALK, Ask, Json, Member, Message, OwnView, as_shown

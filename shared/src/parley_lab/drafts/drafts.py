@@ -12,7 +12,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.base.replies import before_open_thought
-from parley_lab.contracts.experiment import AgentConfig, StageConfig
+from parley_lab.contracts.agent_config import AgentConfig
+from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.hints import ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, in_sql
 from parley_lab.drafts.calls import INSERT_CALL

@@ -1,5 +1,6 @@
 """The source of a stage kind from outside: a page that says how long to rest."""
 
+from pathlib import Path
 from typing import Final
 
 PAUSE: Final = """
@@ -33,3 +34,19 @@ class Pause(StageKind[PauseStage]):
 
 KIND = Pause()
 """
+
+WITHOUT_END: Final = PAUSE.replace("import Block,", "import Block, Blocked,").replace(
+    "    def example(self):",
+    """    def completion(self, stage, view):
+        return Blocked(("The pause has no end.",))
+
+    def example(self):""",
+)
+"""The same, but no one leaves the page: a run with such a stage is stuck."""
+
+
+def write_kind(folder: Path, source: str) -> Path:
+    """A folder of kinds with this one."""
+    (folder / "kinds" / "pause").mkdir(parents=True)
+    (folder / "kinds" / "pause" / "__init__.py").write_text(source)
+    return folder / "kinds"

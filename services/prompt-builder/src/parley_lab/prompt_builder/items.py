@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from parley_lab.base import rules, seeds
 from parley_lab.base.errors import NotFound
-from parley_lab.contracts.experiment import AgentConfig, StageConfig
+from parley_lab.contracts.agent_config import AgentConfig
+from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.models import Hint
 from parley_lab.contracts.prompt_items import (
     ALL_STAGES,

@@ -6,7 +6,8 @@ from uuid import UUID, uuid5
 
 from pydantic import TypeAdapter
 
-from parley_lab.contracts.experiment import AgentConfig, Profile, StagedChat
+from parley_lab.contracts.agent_config import AgentConfig
+from parley_lab.contracts.experiment import Profile, StagedChat
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompt_items import PromptItems
 from parley_lab.drafts.context import PromptContext
