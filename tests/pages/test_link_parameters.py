@@ -129,7 +129,7 @@ async def test_a_link_that_was_not_filled_in_offers_no_way_back_when_no_place_is
 
     await other.goto(f"/join/{experiment['join_code']}?PROLIFIC_PID={{{{%25PROLIFIC_PID%25}}}}")
 
-    await expect(other.get_by_text("All places are taken.")).to_be_visible()
+    await expect(other.get_by_text("All places are taken at the moment.")).to_be_visible()
     await expect(other.get_by_role("button")).to_have_count(0)
     await expect(other.get_by_text("Have you taken part before?")).to_have_count(0)
     await other.context.close()
