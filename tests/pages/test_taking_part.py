@@ -66,7 +66,21 @@ async def test_a_link_that_leads_nowhere_and_a_full_study_say_so(page: Page, bro
     other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
     await other.goto(f"/join/{experiment['join_code']}")
 
-    await expect(other.get_by_text("All places are taken.")).to_be_visible()
+    await expect(other.get_by_text("All places are taken at the moment.")).to_be_visible()
+    await other.context.close()
+
+
+async def test_people_who_do_not_wait_for_a_place_have_the_code_of_a_full_study(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    experiment = lab.started({**STUDY, "completion": {"full": {"code": "FULL-7"}}})
+    await join(page, experiment)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+
+    await other.goto(f"/join/{experiment['join_code']}")
+
+    await expect(other.get_by_text("All places are taken at the moment.")).to_be_visible()
+    await expect(other.get_by_text("FULL-7")).to_be_visible()
     await other.context.close()
 
 
@@ -111,7 +125,7 @@ async def test_an_external_id_gives_the_place_back_in_another_browser_when_no_pl
     other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
 
     await other.goto(f"{link}ida")
-    await expect(other.get_by_text("All places are taken.")).to_be_visible()
+    await expect(other.get_by_text("All places are taken at the moment.")).to_be_visible()
     await other.get_by_role("button", name="Continue").click()
     await expect(other.get_by_label("How old are you?")).to_be_visible()
     await expect(page.get_by_text("You may have gone on in another one.")).to_be_visible()
@@ -137,7 +151,7 @@ async def test_an_external_id_without_a_place_gets_none_when_no_place_is_left(
     told = other.get_by_role("heading", level=1)
     await expect(told).to_have_text("All places are taken. Thank you for your interest!")
     await expect(told).to_be_focused()
-    await expect(other.get_by_text("All places are taken.")).to_have_count(1)
+    await expect(other.get_by_text("All places are taken at the moment.")).to_have_count(1)
     await other.context.close()
 
 

@@ -81,6 +81,7 @@ function Join({ lab }) {
   const isClosed = study !== null && study.state !== "open" && known === null;
   // The lab alone knows whether the external id has a place, such as that of another browser.
   const mayComeBack = isClosed && externalId !== null && isIdKept && !isPlaceholder(externalId) && study.state !== "not_started";
+  const closed = waits ? "join_may_get_free" : `join_${study?.state}`;
   const mayOpen = isClosed && ["paused", "not_started"].includes(study.state);
   const isRefused = !isClosed && known === null && !isIdKept;
   // A place that is taken here would be lost on the next page.
@@ -128,9 +129,8 @@ function Join({ lab }) {
     ${study.text ? h(Text, { text: study.text }) : null}
     ${study.record === "process" ? html`<p class="hint">${say("records_process")}</p>` : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
-    ${isClosed && !failure && waits ? h(Notice, { children: say("join_may_get_free") }) : null}
-    ${isClosed && !failure && !waits && study.completion ? h(Farewell, { said: say("join_full"), completion: study.completion }) : null}
-    ${isClosed && !failure && !waits && !study.completion ? h(Notice, { children: say(`join_${study.state}`) }) : null}
+    ${isClosed && !failure && study.completion ? h(Farewell, { said: say(closed), completion: study.completion }) : null}
+    ${isClosed && !failure && !study.completion ? h(Notice, { children: say(closed) }) : null}
     ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
     ${mayOpen ? html`<p class="actions">${h(Button, { isBusy, onPress: look, children: say("try_again") })}</p>` : null}
     ${mayComeBack ? html`<p>${say("join_back")}</p>` : null}
