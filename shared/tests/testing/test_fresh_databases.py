@@ -89,10 +89,13 @@ def test_a_database_that_has_grown_is_given_to_no_other_test(fresh: FreshDatabas
 MANY = "SELECT gen_random_uuid(), repeat('Ada', 100) || n, now() FROM generate_series(1, 20000) AS n"
 
 
+NAME = "SELECT current_database()"
+
+
 def test_a_database_that_a_test_has_dropped_is_missed_by_no_other(
     fresh: FreshDatabases, postgres_server: Server
 ) -> None:
     with fresh.one() as first:
-        said(postgres_server.url, f'DROP DATABASE "{first.rpartition("/")[2]}"')
+        said(postgres_server.url, f'DROP DATABASE "{said(first, NAME)}"')
     with fresh.one() as second:
         assert said(second, COUNT) == 0
