@@ -151,7 +151,8 @@ async def test_services_of_the_commit_before_run_on_the_tables_of_the_newest_mig
     sources = repository.unpack(repository.commit_before(), tmp_path / "before")
     python = interpreter(sources, tmp_path / "python")
     require_running(python)
-    url = create_database(postgres_server.url, f"parley_before_{uuid4().hex[:16]}")
+    name = f"parley_before_{uuid4().hex[:16]}"
+    url = create_database(postgres_server.url, name)
     try:
         environment = {"PATH": os.environ["PATH"], "PARLEY_DATABASE_URL": url}
         command = [python, "-m", module_in(python, "parley_lab.store.migrate")]
@@ -165,4 +166,4 @@ async def test_services_of_the_commit_before_run_on_the_tables_of_the_newest_mig
         assert before < (current_revision(url) or "")
         assert differences(url) == []
     finally:
-        drop_database(postgres_server.url, url.rpartition("/")[2])
+        drop_database(postgres_server.url, name)
