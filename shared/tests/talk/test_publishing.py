@@ -14,7 +14,7 @@ from parley_lab.testing.thread_world import World, a_member, a_scene
 CID = a_member("cid", initial_message="Good morning, everybody.")
 
 
-def opened(*members: Member, pace: str = "live") -> World:
+def open_room(*members: Member, pace: str = "live") -> World:
     """A room in which all who may open it were asked."""
     world = World(a_scene(*members, pace=pace))
     world.advance()
@@ -27,7 +27,7 @@ def ready(scene: Scene, draft: Draft, text: str = "Yes.", finish_ms: int = 10) -
 
 
 def test_nothing_is_said_in_a_thread_that_has_ended() -> None:
-    scene = opened(ADA).scene
+    scene = open_room(ADA).scene
     scene = ready(scene, scene.drafts[0])
 
     assert why_not(scene, scene.drafts[0]) is None
@@ -35,7 +35,7 @@ def test_nothing_is_said_in_a_thread_that_has_ended() -> None:
 
 
 def test_a_member_who_is_ready_to_end_says_nothing_more() -> None:
-    scene = opened(ADA, BOB).scene
+    scene = open_room(ADA, BOB).scene
     scene = ready(scene, scene.drafts[0])
     done = replace(scene, turn=replace(scene.turn, ready=frozenset({scene.drafts[0].member_id})))
 
@@ -44,7 +44,7 @@ def test_a_member_who_is_ready_to_end_says_nothing_more() -> None:
 
 def test_an_agent_says_no_more_messages_than_it_may() -> None:
     dan = a_member("dan", max_responses=1)
-    scene = opened(dan, BOB).scene
+    scene = open_room(dan, BOB).scene
     draft = next(one for one in scene.drafts if one.member_id == dan.id)
     scene = ready(scene, draft)
     once = replace(scene, turn=replace(scene.turn, spoken={dan.id: 1}))
@@ -55,7 +55,7 @@ def test_an_agent_says_no_more_messages_than_it_may() -> None:
 
 
 def test_in_pace_live_a_reply_is_published_when_its_typing_time_is_over() -> None:
-    world = opened(ADA)
+    world = open_room(ADA)
     world.save(world.scene.drafts[0], text="I type.", due_at=world.scene.now + timedelta(seconds=4))
 
     assert publish_next(world.scene) is None
@@ -79,7 +79,7 @@ def test_in_pace_fast_an_opening_line_comes_before_a_quicker_reply() -> None:
 
 
 def test_a_draft_that_a_worker_thinks_about_is_left_to_it_when_the_thread_ends() -> None:
-    world = opened(ADA, BOB)
+    world = open_room(ADA, BOB)
     thinking = world.begin(world.scene.drafts[0])
 
     change = close_leftovers(replace(world.scene, ended=True))

@@ -20,11 +20,11 @@ from parley_lab.views.playing import drawn
 
 _ROWS_SHOWN: Final = 3
 _PATH: Final = "c1/m1"
-"""Of the first seat of the first cohort."""
+"""The path of the first seat of the first cohort."""
 
 
 def explained(experiment: Experiment, stage_id: str) -> list[str]:
-    """Lines for a terminal; arms with the same stage are told together.
+    """Lines for a terminal; arms with the same stage come together.
 
     Raises:
         NotFound: no such stage, or one without questions.
@@ -48,10 +48,10 @@ def explained(experiment: Experiment, stage_id: str) -> list[str]:
 
 
 def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]:
-    asked = _asked(stage, seed)
+    asked = _asked_of_person(stage, seed)
     rows = [[*questions] for _, questions in groupby(asked, row_id_of)] if asked[0].row else [[one] for one in asked]
     told = f" ({', '.join(arms)})" if arms else ""
-    yield f"{stage.id}{told}: {_counted(stage, rows, asked)}"
+    yield f"{stage.id}{told}: {_count(stage, rows, asked)}"
     for place, questions in enumerate(islice(rows, _ROWS_SHOWN), start=1):
         if (row := questions[0].row) is not None:
             levels = "".join(f", {name}: {level}" for name, level in row.levels.items())
@@ -62,14 +62,14 @@ def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]
         yield f"  ... and {len(rows) - _ROWS_SHOWN} more"
 
 
-def _counted(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: Sequence[BaseQuestion]) -> str:
+def _count(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: Sequence[BaseQuestion]) -> str:
     if not isinstance(stage, AskedOfRows) or stage.rows is None:
         return f"questions: {len(asked)}"
     drawn_of = f"rows: {len(stage.rows.listed)}, of which each person is asked {len(rows)}"
     return f"{drawn_of}, questions: {len(asked)}"
 
 
-def _asked(stage: StageConfig, seed: int) -> list[BaseQuestion]:
+def _asked_of_person(stage: StageConfig, seed: int) -> list[BaseQuestion]:
     """The questions of the person in the order of their page, with what is drawn for them by this seed."""
     if not isinstance(stage, AskedOfRows):
         raise NotFound(f"The stage {stage.id!r} has no questions to show: it is a {stage.kind}.")
