@@ -45,7 +45,10 @@ class Target:
 
 
 def target_on(standing: Standing, cohort_id: UUID, path: str, stage_ids: Sequence[str], stage_id: str) -> Target:
-    """The way of a member in a cohort with these stages from this one on, without those that rules have left out."""
+    """The stages of a member in the cohort that they enter, and the position of `stage_id` among them.
+
+    Stages that a rule has left out for the member stay out.
+    """
     gone = {one.id for one in standing.design.stages if one.show_if is not None} - {*standing.stage_ids}
     kept = tuple(one for one in stage_ids if one not in gone)
     return Target(cohort_id, path, kept, kept.index(stage_id))

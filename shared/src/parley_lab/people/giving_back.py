@@ -1,7 +1,7 @@
 """A person who was gone comes back, and the agent on their seat has done nothing yet: the seat is theirs again.
 
 What the agent was about to do is not done: its drafts are cancelled under the locks of the member and of the thread, so
-that of a reply and a return at the same moment one comes first, and the other finds it
+if a reply and the return happen at once, one waits for the other and sees what it did
 (`tests/races/test_giving_back_race.py`).
 """
 

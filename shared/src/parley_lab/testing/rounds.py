@@ -1,4 +1,4 @@
-"""A small game in rounds, in place of a page to read, to test what kinds with a shared state rely on."""
+"""A small game in rounds for tests. It takes the place of `info`, and uses what kinds with a shared state need."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
