@@ -58,6 +58,22 @@ def test_a_block_comes_in_the_order_of_its_participant_once_they_are_there(order
     assert arm.in_own_order(["start", *order, "end"], 1, values) == ["start", *order, "end"]
 
 
+@given(order=st.permutations("abc"), is_shown=st.booleans())
+def test_a_block_after_a_stage_that_is_left_out_comes_in_the_order_of_its_participant(
+    order: list[str], is_shown: bool
+) -> None:
+    rule = {"variable": "order_1", "operator": "equals" if is_shown else "not_equals", "value": order[0]}
+    stages = [FILE["stages"][0], {**INFO, "id": "between", "show_if": rule}, *FILE["stages"][1:]]
+    values = {f"order_{place}": one for place, one in enumerate(order, 1)}
+    arm = resolve(validate({**FILE, "stages": stages}), None).for_reader(values, {})
+    way = ["start", "between", "a", "b", "c", "end"]
+
+    found = arm.own_way(way, 0, values)
+
+    assert found == (way if is_shown else ["start", *order, "end"])
+    assert not is_shown or arm.own_way(found, 1, values) == ["start", "between", *order, "end"]
+
+
 @pytest.mark.parametrize(
     ("changes", "where"),
     [

@@ -69,9 +69,8 @@ async def _on_own_way(session: Session, standing: Standing, answered: Standing, 
     if done.page is not None:
         answered = answered.with_answer(here.id, PAGE, done.page)
     design = await read_by(session, answered.design, answered.facts, answered.member.id)
-    way = design.in_own_order(standing.stage_ids, standing.position, answered.facts.variables)
-    gone = design.left_out(way[standing.position + 1 :])
-    return replace(standing, stage_ids=tuple(one for one in way if one not in gone))
+    way = design.own_way(standing.stage_ids, standing.position, answered.facts.variables)
+    return replace(standing, stage_ids=tuple(way))
 
 
 async def _tell_of_screened_out(session: Session, standing: Standing, stage_id: str, now: datetime) -> None:

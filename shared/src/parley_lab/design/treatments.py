@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import takewhile
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -80,6 +79,20 @@ class Resolved(BaseModel):
         found = (one for _, one in conditions.compared([*self.unfilled.values()]))
         return tuple({conditions.key_of(one): one for one in found if one.subject in ("question", "score")}.values())
 
+    def own_way(self, stage_ids: Sequence[str], position: int, values: Mapping[str, Json]) -> list[str]:
+        """The stages as they are for one reader, whose values are filled in: without those right ahead that rules leave
+        out, and with the block that is right ahead then in the reader's own order.
+
+        position: the place of the reader.
+        """
+        way = [*stage_ids]
+        while True:
+            way = self.in_own_order(way, position, values)
+            following = way[position + 1 : position + 2]
+            if not following or applies(self.stage(following[0]).show_if):
+                return way
+            way.remove(following[0])
+
     def in_own_order(self, stage_ids: Sequence[str], position: int, values: Mapping[str, Json]) -> list[str]:
         """The stages, of which this member has those of the block right ahead in an order of their own.
 
@@ -95,10 +108,6 @@ class Resolved(BaseModel):
             for place, one in zip(mine, wanted, strict=True):
                 found[place] = one
         return found
-
-    def left_out(self, following: Sequence[str]) -> list[str]:
-        """The first of these stages that their rules leave out, for a reader whose values are filled in."""
-        return [*takewhile(lambda one: not applies(self.stage(one).show_if), following)]
 
     def for_reader(self, values: Mapping[str, Json], roles: Mapping[str, Collection[str]]) -> "Resolved":
         """The same with the values of one reader in the texts of stages, and with the parts for the reader's roles.

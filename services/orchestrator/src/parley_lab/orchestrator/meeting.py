@@ -18,10 +18,13 @@ async def make_groups(database: Database, clock: Clock, guard: Guard | None = No
     guard = guard or Guard(database)
     now = clock.now()
     async with database.read() as session:
-        anew = await rooms.people_who_come_anew(session)
-    for one in anew:
-        come = partial(meeting.come_anew, room_id=one.room_id, member_id=one.member_id, now=clock.now())
+        room_of = {one.member_id: one.room_id for one in await rooms.people_who_come_anew(session)}
+
+    async def come_anew(member_id: UUID) -> None:
+        come = partial(meeting.come_anew, room_id=room_of[member_id], member_id=member_id, now=clock.now())
         await database.transact(come)
+
+    await guard.each("member", room_of, come_anew, now)
     async with database.read() as session:
         found = await rooms.with_people(session)
 
