@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,13 +16,14 @@ from parley_lab.bus.in_process import InProcessBus
 from parley_lab.design import load
 from parley_lab.experiments import starting
 from parley_lab.members.guarding import Guard
+from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.orchestrator.presence import look_for_gone
 from parley_lab.orchestrator.service import Orchestrator
 from parley_lab.orchestrator.settings import OrchestratorSettings
 from parley_lab.orchestrator.settling import fire_due_timers, settle
-from parley_lab.people import joining, presence
+from parley_lab.people import joining, meeting, presence, rooms
 from parley_lab.store import tables
-from parley_lab.store.session import Database
+from parley_lab.store.session import Database, ReadSession, Session
 from parley_lab.testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.postgres
@@ -253,3 +255,26 @@ async def test_a_cohort_whose_rules_fail_is_held_with_its_clocks_until_they_do_n
     assert await alerts(database) == [("cohort_held", False)]
     (left,) = await rows(database, "SELECT due_at FROM timers WHERE member_id = :id AND state = 'armed'", id=people[0])
     assert left.due_at == fake_clock.now() + timedelta(seconds=600)
+
+
+async def test_a_member_who_cannot_come_anew_holds_up_no_other(
+    database: Database, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, people = await a_study(database, fake_clock)
+    room_id, came = uuid4(), list[UUID]()
+
+    async def people_who_come_anew(_session: ReadSession) -> list[Any]:
+        return [SimpleNamespace(member_id=one, room_id=room_id) for one in people]
+
+    async def come_anew(_session: Session, *, room_id: UUID, member_id: UUID, now: datetime) -> None:
+        if member_id == people[0]:
+            raise ZeroDivisionError
+        came.append(member_id)
+
+    monkeypatch.setattr(rooms, "people_who_come_anew", people_who_come_anew)
+    monkeypatch.setattr(meeting, "come_anew", come_anew)
+
+    await make_groups(database, fake_clock)
+
+    assert came == people[1:]
+    assert await alerts(database) == [("work_failed", True)]

@@ -110,7 +110,7 @@ function Join({ lab }) {
       if (!isForNow(error)) forget(wanted);
       setBusy(false);
       if (isTaken(error)) return setTaken(error);
-      if (error instanceof Refused && error.reason === "full") return setFull(error);
+      if (error instanceof Refused && error.reason === "full") return waited.current ? look() : setFull(error);
       setFailure(isOfId(error) ? say("join_invalid_id") : reason(error));
     }
   }
