@@ -117,3 +117,33 @@ def test_an_arm_without_a_text_that_it_needs_is_named() -> None:
 
     assert (where, found) == ("stages[2].lines[0]", "`{{scenario}}`")
     assert "(in the arm 'helpful-army')" in expected
+
+
+BY_CELL = [{"e": "p", "scenario": "X"}]
+OTHER_ARM = {"id": "b", "keep": ["help"]}
+
+
+@pytest.mark.parametrize(
+    ("arms", "texts", "where"),
+    [
+        ([{"id": "a", "keep": ["harm"]}, {"id": "b", "leave_out": None}], None, "treatments[1].leave_out"),
+        ([{"id": "a", "keep": ["harm"], "leave_out": 5}, OTHER_ARM], None, "treatments[0].leave_out"),
+        ([{"id": "a", "keep": ["harm"], "leave_out": {"end": 1}}, OTHER_ARM], None, "treatments[0].leave_out"),
+        ([{"id": "a", "keep": ["harm"], "leave_out": "end"}, OTHER_ARM], None, "treatments[0].leave_out"),
+        ([{"id": "a", "variables": ["p"]}], {"scenario": {"a": "X"}}, "treatments[0].variables"),
+        ([{"id": ["a"]}], {"scenario": {"a": "X"}}, "treatments[0].id"),
+        ([{"id": "a", "levels": 3}], BY_CELL, "treatments[0].levels"),
+        ([{"id": "a", "levels": {"e": ["p"]}}], BY_CELL, "treatments[0].levels.e"),
+    ],
+)
+def test_an_arm_that_cannot_be_read_is_told_at_its_place(arms: Any, texts: Any, where: str) -> None:
+    assert complaint(factors=None, treatments=arms, texts=texts, variables={"scenario": "X."})[0] == where
+
+
+def test_a_cell_may_name_a_level_that_is_a_number() -> None:
+    arms = [{"id": "a", "levels": {"dose": 1}}, {"id": "b", "levels": {"dose": 2.5}}]
+    rows = [{"dose": 1, "scenario": "Little."}, {"dose": 2.5, "scenario": "Much."}]
+
+    experiment = file(factors=None, treatments=arms, texts=rows)
+
+    assert [one.variables["scenario"] for one in experiment.treatments] == ["Little.", "Much."]

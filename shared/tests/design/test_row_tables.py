@@ -81,6 +81,20 @@ def test_what_is_wrong_in_a_table_is_said_where_it_is_and_nothing_else() -> None
     assert problems(STUDY.replace("[low]", "[long]"), TABLE)[0] == ("stages[0].rows.numbers[0]", "'long'")
 
 
+@pytest.mark.parametrize(
+    ("rows", "where"),
+    [
+        ('{ file: "" }', "stages[0].rows.file"),
+        ("{ file: items.csv, items: [{ id: a }] }", "stages[0].rows.items"),
+        ("{ file: items.csv, numbers: low }", "stages[0].rows.numbers"),
+    ],
+)
+def test_rows_that_go_with_no_table_are_refused_at_their_place(rows: str, where: str) -> None:
+    written = STUDY.replace("{ file: items.csv, numbers: [low], shuffle: true, take: 2, by: topic }", rows)
+
+    assert where in [place for place, _ in problems(written, TABLE)]
+
+
 def test_a_column_that_the_table_lacks_is_named_at_the_question() -> None:
     assert problems(STUDY.replace("{{row.what}} in", "{{row.who}} in"), TABLE)[0] == (
         "stages[0].questions[0].title",

@@ -5,17 +5,19 @@ nothing after this knows of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.rules import as_level
 from parley_lab.contracts.allocation import Texts
+from parley_lab.contracts.experiment import Treatment
 from parley_lab.design.complaints import one_of, translate
 
 Json = Any
 _TEXTS: TypeAdapter[Any] = TypeAdapter(Texts)
+_READ_HERE: Final = ("id", "levels", "variables", "leave_out")
 
 
 def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -30,8 +32,10 @@ def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
     keeps, texts = any(arm.get("keep") for arm in arms), value.get("texts")
     if not keeps and texts is None:
         return value
-    problems = [*_bad_keeps(value, arms)] if keeps else []
-    if texts is not None:
+    problems = [*_bad_arms(arms)]
+    if keeps and not problems:
+        problems += _bad_keeps(value, arms)
+    if texts is not None and not problems:
         problems += _bad_texts(texts, arms)
     if problems:
         raise InvalidInput("What single arms keep or read is not described as it should be.", problems)
@@ -53,6 +57,17 @@ def _with_kept(arm: Mapping[str, Json], arms: Sequence[Mapping[str, Json]], valu
     others = [stage for stage in _stage_ids(value) if stage in kept - own and stage not in left_out]
     rest = {name: part for name, part in arm.items() if name != "keep"}
     return {**rest, "leave_out": [*left_out, *others]}
+
+
+def _bad_arms(arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
+    """Fields of arms that cannot be read here."""
+    for index, arm in enumerate(arms):
+        fields = {"id": "x", **{name: arm[name] for name in _READ_HERE if name in arm}}
+        try:
+            Treatment.model_validate(fields)
+        except ValidationError as error:
+            for problem in translate(error, fields, Treatment.model_json_schema()):
+                yield Problem(f"treatments[{index}].{problem.where}", problem.found, problem.expected)
 
 
 def _stage_ids(value: Mapping[str, Json]) -> list[str]:
@@ -79,7 +94,7 @@ def _texts_of(arm: Mapping[str, Json], texts: Json) -> dict[str, Json]:
     """The texts of this arm, by name."""
     if isinstance(texts, Mapping):
         return {name: by_arm[arm["id"]] for name, by_arm in texts.items() if arm.get("id") in by_arm}
-    levels = arm.get("levels") or {}
+    levels = _levels_of(arm)
     found: dict[str, Json] = {}
     for row in texts:
         if _is_of(row, levels):
@@ -87,7 +102,11 @@ def _texts_of(arm: Mapping[str, Json], texts: Json) -> dict[str, Json]:
     return found
 
 
-def _is_of(row: Mapping[str, Json], levels: Mapping[str, str]) -> bool:
+def _levels_of(arm: Mapping[str, Json]) -> dict[str, Json]:
+    return {factor: as_level(level) for factor, level in arm.get("levels", {}).items()}
+
+
+def _is_of(row: Mapping[str, Json], levels: Mapping[str, Json]) -> bool:
     return all(as_level(row[factor]) == level for factor, level in levels.items() if factor in row)
 
 
@@ -108,7 +127,7 @@ def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Prob
                 if arm not in ids:
                     yield Problem(f"texts.{name}.{arm}", repr(arm), one_of(arm, ids, "treatment"))
         return
-    levels = [arm.get("levels") or {} for arm in arms]
+    levels = [_levels_of(arm) for arm in arms]
     factors = {factor for one in levels for factor in one}
     for index, row in enumerate(texts):
         named = {name: as_level(level) for name, level in row.items() if name in factors}

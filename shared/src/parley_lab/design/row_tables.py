@@ -42,7 +42,7 @@ def _read(value: Json, where: str, read_table: ReadTable, problems: list[Problem
         return value
     return {
         key: _rows(part, f"{where}.{key}", read_table, problems)
-        if key == _ROWS and isinstance(part, Mapping) and isinstance(part.get("file"), str)
+        if key == _ROWS and isinstance(part, Mapping) and isinstance(part.get("file"), str) and part["file"]
         else _read(part, f"{where}.{key}", read_table, problems)
         for key, part in value.items()
     }
@@ -50,6 +50,9 @@ def _read(value: Json, where: str, read_table: ReadTable, problems: list[Problem
 
 def _rows(rows: Mapping[str, Json], where: str, read_table: ReadTable, problems: list[Problem]) -> Json:
     name = rows["file"]
+    if slips := [*_find_slips(rows, where)]:
+        problems += slips
+        return rows
     try:
         source = PersonasFrom(file=name, **{key: rows[key] for key in _OF_TABLE[1:] if isinstance(rows.get(key), str)})
         table = read_table(source)
@@ -57,14 +60,24 @@ def _rows(rows: Mapping[str, Json], where: str, read_table: ReadTable, problems:
         told = error.problems or [Problem("personas_from.file", error.message, "a table that can be read")]
         problems += [replace(one, where=one.where.replace("personas_from", where, 1)) for one in told]
         return rows
-    numbers = rows.get("numbers")
-    found = [*_bad(table, name, where, numbers if isinstance(numbers, list) else [])]
+    numbers = rows.get("numbers") or []
+    found = [*_bad(table, name, where, numbers)]
     if found:
         problems += found[:MOST_PROBLEMS]
         return rows
     names = [header.strip() for header in table.header]
-    items = [_item(names, row, numbers or ()) for row in table.rows]
+    items = [_item(names, row, numbers) for row in table.rows]
     return {"items": items, **{key: part for key, part in rows.items() if key not in (*_OF_TABLE, "numbers")}}
+
+
+def _find_slips(rows: Mapping[str, Json], where: str) -> Iterator[Problem]:
+    """A table takes the place of `items`, and `numbers` lists columns of it."""
+    if "items" in rows:
+        yield Problem(f"{where}.items", "rows beside `file`", "`file` or `items`")
+    numbers = rows.get("numbers")
+    if numbers is not None and not isinstance(numbers, list):
+        expected = f"a list: [{numbers}]" if isinstance(numbers, str) else "a list of columns"
+        yield Problem(f"{where}.numbers", repr(numbers)[:80], expected)
 
 
 def without_unread_rows(problems: Sequence[Problem], *, is_told: bool) -> list[Problem]:
