@@ -92,6 +92,42 @@ def test_a_comparison_has_one_subject(rule: Any) -> None:
     assert "one of question, variable, treatment, factor, role, score, row" in " ".join(complaint(rule))
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"treatment": "told", "value": "control"},
+        {"role": "chair", "value": "member"},
+        {"treatment": "told", "operator": "contains"},
+        {"role": "chair", "operator": "greater_than"},
+    ],
+)
+def test_an_arm_and_a_role_are_their_own_value(rule: Any) -> None:
+    assert "no `value`" in " ".join(complaint(rule))
+
+
+def test_an_arm_can_be_that_of_all_others() -> None:
+    experiment = file({"treatment": "told", "operator": "not_equals", "value": "told"})
+
+    assert [[one.id for one in resolve(experiment, arm).stages] for arm in ("told", "control")] == [
+        ["parts", "before"],
+        ["parts", "before", "page"],
+    ]
+
+
+def test_levels_are_compared_with_numbers_between_them() -> None:
+    experiment = file({"factor": "dose", "operator": "greater_than", "value": 1.5})
+
+    assert [len(resolve(experiment, arm).stages) for arm in ("told", "control")] == [2, 3]
+
+
+def test_levels_whose_names_are_no_numbers_have_no_order() -> None:
+    arms = [{"id": "told", "levels": {"dose": 0.5}}, {"id": "control", "levels": {"dose": 2}}]
+
+    where, _, expected = complaint({"factor": "dose", "operator": "less_than", "value": 1}, treatments=arms)
+
+    assert (where, expected) == ("stages[2].show_if.factor", "`variable: dose`, whose values are numbers")
+
+
 def test_a_stage_for_all_of_a_cohort_can_be_left_out_only_for_all_of_them() -> None:
     assert [one.id for one in resolve(file({"treatment": "told"}, stage=CHAT), "control").stages] == ["parts", "before"]
 

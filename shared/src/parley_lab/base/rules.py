@@ -43,6 +43,7 @@ def is_empty(value: object) -> bool:
 
 Subject = Annotated[str | None, Field(exclude_if=is_none)]
 SUBJECTS: Final = ("question", "variable", "treatment", "factor", "role", "score", "row")
+ORDERINGS: Final = ("greater_than", "greater_than_or_equal", "less_than", "less_than_or_equal")
 _OWN_VALUE: Final = ("treatment", "role")
 """The subjects that name their value: the rule is true for a reader who has this arm, or this role."""
 
@@ -86,7 +87,8 @@ class Comparison(_Part):
         if isinstance(fields, Mapping) and fields.get("value") is None:
             named = next((fields[name] for name in _OWN_VALUE if fields.get(name) is not None), None)
             return fields if named is None else {**fields, "value": named}
-        if isinstance(fields, Mapping) and fields.get("factor") is not None:
+        is_of_level = isinstance(fields, Mapping) and fields.get("factor") is not None
+        if is_of_level and fields.get("operator") not in ORDERINGS:
             return {**fields, "value": as_level(fields["value"])}
         return fields
 
@@ -95,6 +97,10 @@ class Comparison(_Part):
         found = [name for name in SUBJECTS if getattr(self, name) is not None]
         if len(found) != 1:
             raise PydanticCustomError("one_subject", "one of question, variable, treatment, factor, role, score, row")
+        if found[0] in _OWN_VALUE and (self.value != self.name or self.operator not in ("equals", "not_equals")):
+            raise PydanticCustomError(
+                "own_value", "`equals` or `not_equals`, and no `value`: an arm or a role is its own"
+            )
         return self
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from parley_lab.base.errors import Problem
-from parley_lab.base.rules import Comparison, comparisons
+from parley_lab.base.rules import ORDERINGS, Comparison, as_number, comparisons
 from parley_lab.contracts.assigned import Assigned, Balanced, ByPersona, Permutation
 from parley_lab.contracts.experiment import StageConfig, Treatment
 from parley_lab.design import conditions
@@ -76,10 +76,21 @@ def _unknown(one: Comparison, place: str, treatments: Sequence[Treatment]) -> It
         )
     if one.factor is None:
         return
-    levels = {each.levels[one.factor] for each in treatments if one.factor in each.levels}
+    levels: set[str] = {each.levels[one.factor] for each in treatments if one.factor in each.levels}
     factors = list(dict.fromkeys(factor for each in treatments for factor in each.levels))
     if not levels:
         expected = one_of(one.factor, factors, "factor") if factors else "`factors` beside it: this file has none"
         yield Problem(f"{place}.factor", repr(one.factor), expected)
     elif one.operator in ("equals", "not_equals") and one.value not in levels:
         yield Problem(f"{place}.value", repr(one.value), one_of(str(one.value), sorted(levels), "level"))
+    elif one.operator in ORDERINGS and any(_is_decimal(level) for level in levels):
+        expected = f"`variable: {one.factor}`, whose values are numbers"
+        yield Problem(
+            f"{place}.factor", f"levels such as {min(filter(_is_decimal, levels))!r}, which are names", expected
+        )
+
+
+def _is_decimal(level: str) -> bool:
+    """Whether the level is named by a number with a point, which its name has as a dash."""
+    whole, _, rest = level.rpartition("-")
+    return as_number(level) is None and rest.isdecimal() and as_number(f"{whole}.{rest}") is not None
