@@ -92,6 +92,14 @@ ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
         (matched(by={"stage": "ask", "question": "veiw"}), "cohorts[0].match.by.question", "view"),
         (matched(by={"variable": "side"}), "cohorts[0].match.by.variable", "assigned variable"),
         (matched(want={"por": 1, "con": 1}), "cohorts[0].match.want.por", "pro"),
+        (
+            {
+                **matched(by={"variable": "side"}, want={"x": 1, "2": 1}),
+                "assigned": [{"id": "side", "kind": "balanced", "values": ["l", 2]}],
+            },
+            "cohorts[0].match.want.x",
+            "l, 2",
+        ),
         (matched(want={"pro": {"least": 2, "most": 1}}), "cohorts[0].match.want.pro", "no more at least"),
         (matched(want={"pro": 2, "con": 1}), "cohorts[0].match.want", "at most 2"),
         (matched(kinds=[{"id": "a", "want": {"pro": 1}}] * 2), "cohorts[0].match.kinds[1].id", "an id of its own"),

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parley_lab.base.errors import Problem
-from parley_lab.contracts.assigned import Assigned
+from parley_lab.base.variables import as_text
+from parley_lab.contracts.assigned import Assigned, Balanced, Permutation
 from parley_lab.contracts.experiment import CohortPlan, Composition, HowMany, Match, MatchValue, StageConfig
 from parley_lab.design.complaints import one_of
 from parley_lab.kinds.questions.choices import ChoiceQuestion
@@ -111,10 +112,21 @@ def compositions_of(match: Match) -> Iterator[tuple[str, str | None, Mapping[str
 
 
 def _known_values(where: str, named: Mapping[str, object], by: MatchValue, file: Matched) -> Iterator[Problem]:
-    """Values that no answer can have: those who wait would all be released."""
+    """Values that nobody can have: those who wait would all be released."""
+    possible = _possible_values(by, file)
+    for value in named if possible else ():
+        if value not in possible:
+            kind = "value" if by.variable is not None else "option"
+            yield Problem(f"{where}.{value}", repr(value), one_of(value, possible, kind))
+
+
+def _possible_values(by: MatchValue, file: Matched) -> Sequence[str]:
+    """The values that people may have; none: they are not known here."""
+    assigned = next((one for one in file.variables if by.variable in one.names), None)
+    if isinstance(assigned, Balanced) or (isinstance(assigned, Permutation) and assigned.split):
+        return [as_text(one) for one in assigned.values]
     stage = next((one for one in file.ahead if one.id == by.stage), None)
     for question in () if stage is None else getattr(stage, "questions", ()):
         if isinstance(question, ChoiceQuestion) and question.id == by.question:
-            for value in named:
-                if value not in question.option_ids:
-                    yield Problem(f"{where}.{value}", repr(value), one_of(value, question.option_ids, "option"))
+            return question.option_ids
+    return ()
