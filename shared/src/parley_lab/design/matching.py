@@ -112,7 +112,7 @@ def compositions_of(match: Match) -> Iterator[tuple[str, str | None, Mapping[str
 
 
 def _known_values(where: str, named: Mapping[str, object], by: MatchValue, file: Matched) -> Iterator[Problem]:
-    """Values that nobody can have: those who wait would all be released."""
+    """Values that no person can have: those who wait would all be released."""
     possible = _possible_values(by, file)
     for value in named if possible else ():
         if value not in possible:

@@ -62,8 +62,8 @@ class AnsweredBound(Document):
 
     stage: Slug | None = None
     """The earlier survey that asked; left out: this page, where the question comes before."""
-    question: Slug
-    """The id of the question, whose answer is a number."""
+    question: str
+    """The id of the question, whose answer is a number; of a row as in `everest.guess`."""
 
     def found(self, answers: PageAnswer, pages: Mapping[str, PageAnswer]) -> Number | None:
         """The bound, as far as it is known."""

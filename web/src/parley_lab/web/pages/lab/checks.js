@@ -1,6 +1,7 @@
 /** What keeps a form from being sent. */
 import { titleOf, widgetOf } from "./form.js";
 import { notANumber } from "./numbers.js";
+import { holds } from "./rules.js";
 import { sumOf, totalsOf } from "./sums.js";
 import { say } from "./words.js";
 
@@ -12,12 +13,16 @@ import { say } from "./words.js";
  * @returns {Record<string, string>}
  */
 export function problems(schema, shown, answers, isRequired) {
+  const given = answersShown(schema, answers);
   const found = [
     ...totalsOf(schema, shown).map((/** @type {any} */ { total, names }) => [names.at(-1), problemOfTotal(total, names.map((/** @type {string} */ name) => answers[name]))]),
-    ...shown.map(([name, field]) => [name, problemOf(field, answers[name], isRequired(name)) || problemOfBounds(field, answers[name], answers)]),
+    ...shown.map(([name, field]) => [name, problemOf(field, answers[name], isRequired(name)) || problemOfBounds(field, answers[name], given)]),
   ];
   return Object.fromEntries(found.filter(([, problem]) => problem));
 }
+
+/** The answers without those of hidden fields, which bound nothing. @param {Schema} schema @param {Record<string, any>} answers @returns {Record<string, any>} */
+const answersShown = (schema, answers) => Object.fromEntries(Object.entries(answers).filter(([name]) => holds(schema.properties?.[name]?.["x-show-if"], answers)));
 
 /** What is wrong with a number that another answer bounds. @param {any} field @param {any} value @param {Record<string, any>} answers @returns {string} */
 function problemOfBounds(field, value, answers) {

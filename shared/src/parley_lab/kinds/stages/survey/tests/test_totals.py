@@ -126,3 +126,19 @@ def test_rules_totals_and_bounds_are_those_of_each_row() -> None:
     assert answers.check(stage, good, {}) == good
     assert refused(stage, {**good, second[1]: 2}) == [(second[1], "total_equals")]
     assert refused(stage, {**good, first[0]: 4, first[1]: 6}) == [(first[1], "at_most")]
+
+
+def test_the_answer_about_a_row_of_an_earlier_survey_bounds_a_number() -> None:
+    before = {**BEFORE, "rows": [{"id": "r1"}, {"id": "r2"}]}
+    bounded = {"id": "n", "kind": "number", "title": "N?", "maximum": {"stage": "before", "question": "r1.had"}}
+    file = {
+        "parley": 1,
+        "name": "X",
+        "stages": [before, {"id": "page", "kind": "survey", "questions": [bounded]}],
+        "cohorts": [{"seats": [{"open": True}]}],
+    }
+
+    stage = validate(file).stages[1]
+
+    assert isinstance(stage, SurveyStage)
+    assert refused(stage, {"n": 4}, {"before": {"r1.had": 3, "r2.had": 9}}) == [("n", "at_most")]
