@@ -44,6 +44,9 @@ def matched(**rule: Any) -> dict[str, Any]:
     return {"stages": [ASK, TALK], "cohorts": [{**PAIR, "match": {"by": BY, **rule}}]}
 
 
+FOR = {**BY, "value": "pro"}
+LAST = {"id": "end", "kind": "info", "lines": ["Bye"]}
+TONES = {"factors": {"tone": {"warm": {}, "cold": {}}}}
 BEFORE = "a stage that each goes through alone: people meet at 'talk'"
 ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
 
@@ -126,6 +129,47 @@ ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
             "stages[0].name",
             "a value that a person has before there is a group",
         ),
+        ({"stages": [ASK, {**TALK, "show_if": FOR}]}, "stages[1].show_if", "a stage after it"),
+        (
+            {"stages": [ASK, TALK, {**TALK, "id": "two", "show_if": FOR}], **pair(at=["talk", "two"])},
+            "stages[2].show_if",
+            "a stage after it",
+        ),
+        (
+            {"stages": [ASK, TALK], **arm(stages={"talk": {"show_if": FOR}})},
+            "treatments[1].stages.talk.show_if",
+            "a stage after it",
+        ),
+        (
+            {"stages": [SURVEY, {**LAST, "show_if": {"treatment": "b"}}, TALK], **arm()},
+            "stages[1].show_if.treatment",
+            "`allocation: {by: participant}`",
+        ),
+        (
+            {
+                "stages": [{**LAST, "lines": [{"text": "x", "show_if": {"factor": "tone", "value": "warm"}}]}, TALK],
+                **TONES,
+            },
+            "stages[0].lines[0].show_if.factor",
+            "`allocation: {by: participant}`",
+        ),
+        (
+            {
+                "stages": [SURVEY, {**LAST, "show_if": {"variable": "word", "value": "y"}}, TALK],
+                "variables": {"word": "x"},
+                **arm(variables={"word": "y"}),
+            },
+            "stages[1].show_if.variable",
+            "`allocation: {by: participant}`",
+        ),
+        (
+            {
+                "stages": [SURVEY, {**ASK, "id": "more", "show_if": {**FOR, "question": "why", "value": "x"}}, TALK],
+                "cohorts": [{**PAIR, "match": {"by": {**BY, "stage": "more"}}}],
+            },
+            "cohorts[0].match.by.stage",
+            "a stage without `show_if`",
+        ),
     ],
 )
 def test_a_mistake_is_told_at_its_place(changes: dict[str, Any], where: str, expected: str) -> None:
@@ -147,6 +191,13 @@ def test_a_mistake_is_told_at_its_place(changes: dict[str, Any], where: str, exp
         {"stages": [SURVEY, TALK, {**TALK, "id": "two"}], **pair(at=["talk", "two"], match={"never_again": True})},
         matched(kinds=[{"id": "a", "want": {"pro": 1}}, {"id": "b", "want": {"con": 1}}], balance=True),
         {**arm(stages={"ask": {"name": "Other"}}), "allocation": {"by": "participant"}},
+        {"stages": [ASK, TALK, {**LAST, "show_if": FOR}]},
+        {"stages": [SURVEY, TALK, {**LAST, "show_if": {"treatment": "b"}}], **arm()},
+        {
+            "stages": [SURVEY, {**LAST, "show_if": {"treatment": "b"}}, TALK],
+            **arm(),
+            "allocation": {"by": "participant"},
+        },
     ],
 )
 def test_what_a_person_can_do_alone_may_lie_before_the_meeting(changes: dict[str, Any]) -> None:

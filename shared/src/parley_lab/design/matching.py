@@ -83,6 +83,9 @@ def _of_value(where: str, by: MatchValue, file: Matched) -> Iterator[Problem]:
         expected = f"`stage` and `question`: {one_of(by.stage or '', stages, 'stage')} before people meet"
         yield Problem(where, repr(by.stage) if by.question else "no question", expected)
         return
+    if stages[by.stage].show_if is not None:
+        expected = "a stage without `show_if`: people who do not see it have no value"
+        yield Problem(f"{where}.stage", f"{by.stage!r}, which a rule leaves out for some", expected)
     columns = [one.name for one in parts_of(stages[by.stage]).data.columns() if not one.derived]
     if by.question not in columns:
         yield Problem(f"{where}.question", repr(by.question), one_of(by.question, columns, "question"))

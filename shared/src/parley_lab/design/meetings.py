@@ -6,13 +6,14 @@ An arm of a group is drawn when it is made, so all arms are the same up to there
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, Permutation
 from parley_lab.contracts.experiment import CohortPlan, StageConfig, Treatment
-from parley_lab.design import matching
+from parley_lab.design import conditions, matching
 from parley_lab.design import treatments as arm
 from parley_lab.design.complaints import one_of
 from parley_lab.design.own_arms import why_shared
@@ -48,14 +49,15 @@ def problems(file: Meeting) -> Iterator[Problem]:
         yield from _beside(index, file)
         meetings = file.cohorts[index].meetings
         if meetings and all(any(one.id == stage_id for one in file.in_order) for stage_id in meetings):
+            yield from _left_out(meetings, file)
             yield from _before(meetings[0], file)
+            yield from _of_rules(meetings[0], file)
             yield from _again(f"cohorts[{index}]", meetings, file)
 
 
 def _matched(plan: CohortPlan, file: Meeting) -> matching.Matched:
     ids = [one.id for one in file.in_order]
-    first = plan.meetings[0] if plan.meetings else None
-    ahead = file.in_order[: ids.index(first)] if first in ids else []
+    ahead = _ahead_of(plan.meetings[0], file) if plan.meetings and plan.meetings[0] in ids else []
     own = [one for one in file.assigned if not _is_of_cohort(one)]
     return matching.Matched(plan, ahead, own, [one.id for one in file.treatments.values()])
 
@@ -94,21 +96,48 @@ def _beside(index: int, file: Meeting) -> Iterator[Problem]:
 
 
 def _before(stage_id: str, file: Meeting) -> Iterator[Problem]:
-    stages = file.in_order
-    first = next(place for place, one in enumerate(stages) if one.id == stage_id)
-    ahead = stages[:first]
+    ahead = _ahead_of(stage_id, file)
     of_cohort = {name for one in file.assigned if _is_of_cohort(one) for name in one.names}
-    places = {one.id: place for place, one in file.stages.items()}
     for stage in ahead:
+        place = f"stages[{_place(stage.id, file)}]"
         if (why := why_shared(stage, ahead)) is not None:
-            expected = _BEFORE.format(stage=stage_id)
-            yield Problem(f"stages[{places[stage.id]}]", f"the {stage.kind} {stage.id!r}, {why}", expected)
-        for where, name in texts.places(stage.model_dump(mode="json"), f"stages[{places[stage.id]}]"):
+            yield Problem(place, f"the {stage.kind} {stage.id!r}, {why}", _BEFORE.format(stage=stage_id))
+        for where, name in texts.places(stage.model_dump(mode="json"), place):
             if name.partition(".")[0] in of_cohort:
                 expected = f"a value that a person has before there is a group, which is made at {stage_id!r}"
                 yield Problem(where, f"`{{{{{name}}}}}`, which a cohort has", expected)
     for index, treatment in file.treatments.items():
         yield from _of_arm(f"treatments[{index}]", stage_id, ahead, treatment, file)
+
+
+def _ahead_of(stage_id: str, file: Meeting) -> Sequence[StageConfig]:
+    return list(takewhile(lambda one: one.id != stage_id, file.in_order))
+
+
+def _left_out(meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
+    """Rules that leave out a stage where people meet: some of a group would not come there."""
+    for stage_id in meetings:
+        found = f"a rule of {stage_id!r}, where people meet"
+        expected = "no rule: everybody comes to the stage where groups are made; give the rule to a stage after it"
+        place = _place(stage_id, file)
+        if file.stages[place].show_if is not None:
+            yield Problem(f"stages[{place}].show_if", found, expected)
+        for index, treatment in file.treatments.items():
+            if treatment.stages.get(stage_id, {}).get(conditions.FIELD) is not None:
+                yield Problem(f"treatments[{index}].stages.{stage_id}.{conditions.FIELD}", found, expected)
+
+
+def _of_rules(stage_id: str, file: Meeting) -> Iterator[Problem]:
+    """Rules over the arm of a group, on the stages before there is one."""
+    if file.by_participant:
+        return
+    of_arms = {name for treatment in file.treatments.values() for name in treatment.variables}
+    expected = f"`allocation: {{by: participant}}`, or the rule on a stage after {stage_id!r}, where the arm is drawn"
+    for stage in _ahead_of(stage_id, file):
+        for where, one in conditions.compared(stage.model_dump(mode="json"), f"stages[{_place(stage.id, file)}]"):
+            is_of_arm = one.subject == "variable" and one.name.partition(".")[0] in of_arms
+            if is_of_arm or one.subject in ("treatment", "factor"):
+                yield Problem(f"{where}.{one.subject}", f"{one.name!r}, which a group has", expected)
 
 
 def _again(where: str, meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
