@@ -1,11 +1,13 @@
 """Groups of those who are there: each goes through the stages before alone, and meets the others at a stage."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 import httpx2
 import pytest
 
+from parley_lab.people.confirming import answer_of
 from parley_lab.people.rooms import Lately, close_rooms
 from parley_lab.people.waits import wait_from
 from parley_lab.store.session import Database
@@ -200,6 +202,17 @@ async def test_who_does_not_confirm_is_passed_over_until_they_do(database: Datab
         assert (asked["confirm_until"] is not None, missed["confirm_until"]) == (True, None)
         assert first == {"c1": ["B", "C"]}
         assert await meeting.groups() == {"c1": ["B", "C"], "c2": ["A", "D"]}
+
+
+@pytest.mark.parametrize(("seconds", "counts_for"), [(20, 90), (60, 90), (600, 630)])
+def test_a_confirmation_counts_longer_than_the_others_have_for_theirs(seconds: float, counts_for: float) -> None:
+    asked_at = datetime(2030, 1, 1, tzinfo=UTC)
+
+    answers = [
+        answer_of(asked_at, asked_at, seconds, asked_at + timedelta(seconds=counts_for + more)) for more in (-1, 0)
+    ]
+
+    assert answers == ["confirmed", "not_asked"]
 
 
 async def test_those_who_wait_read_their_place_and_how_long_it_may_take(database: Database) -> None:

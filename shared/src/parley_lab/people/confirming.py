@@ -15,7 +15,9 @@ from parley_lab.contracts.experiment import CohortPlan
 from parley_lab.store.session import Session
 
 CONFIRMED_SECONDS: Final = 60.0
-"""How long a confirmation counts: a group may take some more time to be complete, and then they are asked again."""
+"""How long a confirmation counts at least: a group may take some more time to be complete."""
+MORE_SECONDS: Final = 30.0
+"""How much longer it counts than the others of the group have for theirs; after that people are asked again."""
 
 Answer = Literal["not_asked", "asked", "confirmed", "missed"]
 
@@ -23,6 +25,11 @@ Answer = Literal["not_asked", "asked", "confirmed", "missed"]
 def seconds_of(plan: CohortPlan) -> float | None:
     """How long people of this plan have to confirm that they are there; None: they are not asked."""
     return None if plan.match is None else plan.match.confirm_seconds
+
+
+def _counts_for(seconds: float) -> timedelta:
+    """How long a confirmation counts where people have so many seconds for theirs."""
+    return timedelta(seconds=max(CONFIRMED_SECONDS, seconds) + MORE_SECONDS)
 
 
 def answer_of(
@@ -34,7 +41,7 @@ def answer_of(
     if called_at is None:
         return "not_asked"
     if confirmed_at is not None and confirmed_at >= called_at:
-        return "confirmed" if now < confirmed_at + timedelta(seconds=CONFIRMED_SECONDS) else "not_asked"
+        return "confirmed" if now < confirmed_at + _counts_for(seconds) else "not_asked"
     return "asked" if now < called_at + timedelta(seconds=seconds) else "missed"
 
 
