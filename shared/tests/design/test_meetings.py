@@ -25,7 +25,7 @@ def arm(**changes: Any) -> dict[str, Any]:
     return {"treatments": [{"id": "a"}, {"id": "b", **changes}]}
 
 
-ASK = {
+ASK: dict[str, Any] = {
     "id": "ask",
     "kind": "survey",
     "questions": [
@@ -44,9 +44,9 @@ def matched(**rule: Any) -> dict[str, Any]:
     return {"stages": [ASK, TALK], "cohorts": [{**PAIR, "match": {"by": BY, **rule}}]}
 
 
-FOR = {**BY, "value": "pro"}
+FOR: dict[str, Any] = {**BY, "value": "pro"}
 LAST = {"id": "end", "kind": "info", "lines": ["Bye"]}
-TONES = {"factors": {"tone": {"warm": {}, "cold": {}}}}
+TONES: dict[str, Any] = {"factors": {"tone": {"warm": {}, "cold": {}}}}
 BEFORE = "a stage that each goes through alone: people meet at 'talk'"
 ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
 
