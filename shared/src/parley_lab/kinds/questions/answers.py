@@ -78,6 +78,15 @@ def wrong_totals(stage: QuestionPage, stored: PageAnswer, missing: Collection[st
 
     A group of which nothing is shown, or nothing had to be answered and was, comes to nothing.
     """
+    for shown, unfit in _find_missed_totals(stage, stored, missing):
+        found = f"{unfit.params['sum']:g} in all"
+        yield Problem(shown[-1], found, unfit.expected, code=unfit.code, params=unfit.params)
+
+
+def _find_missed_totals(
+    stage: QuestionPage, stored: PageAnswer, missing: Collection[str]
+) -> Iterator[tuple[Sequence[str], Unfit]]:
+    """Yield the questions of each total that their answers miss, and why the sum does not fit."""
     for total, asked in stage.totals():
         shown = [one for one in asked if one in stored]
         if not any(stored[one] is not None for one in shown) or any(one in missing for one in shown):
@@ -85,8 +94,7 @@ def wrong_totals(stage: QuestionPage, stored: PageAnswer, missing: Collection[st
         try:
             total.required([stored[one] for one in shown])
         except Unfit as unfit:
-            found = f"{unfit.params['sum']:g} in all"
-            yield Problem(shown[-1], found, unfit.expected, code=unfit.code, params=unfit.params)
+            yield shown, unfit
 
 
 def form_totals(stage: QuestionPage, asked: Collection[str], named: Callable[[str], str] = str) -> tuple[Json, ...]:
@@ -138,6 +146,19 @@ def filled_in(
         elif source != "given":
             marks[question.id] = source
     return FilledIn(kept, marks, missing)
+
+
+def keep_usable(stage: QuestionPage, answer: Mapping[str, Json], pages: Pages) -> dict[str, Json]:
+    """Put null in place of answers that do not fit, and of those that miss a total together.
+
+    A question that only such answers bring up gets no answer.
+    """
+    kept: dict[str, Json] = filled_in(stage, pages, given={}, begun=answer, default={}).value
+    missing = [name for name, value in kept.items() if value is None]
+    wrong = {name for shown, _ in _find_missed_totals(stage, kept, missing) for name in shown}
+    return (
+        keep_usable(stage, {name: value for name, value in kept.items() if name not in wrong}, pages) if wrong else kept
+    )
 
 
 def _first_that_fits(

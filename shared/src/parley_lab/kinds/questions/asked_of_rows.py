@@ -40,6 +40,8 @@ from parley_lab.kinds.questions.rows import (
 Json = Any
 _ROWS: Final[TypeAdapter[Rows]] = TypeAdapter(AnyRows)
 _OF_ROWS: Final = ("rows", "one_page_each")
+_OF_DATA: Final = ("stage", "row")
+"""The columns that `rows.csv` has beside those of the rows."""
 _ROW_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -159,6 +161,7 @@ def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Prob
         yield Problem("rows", f"{len(rows.items)} rows", f"at most {MOST_ASKED} questions in all, each level counted")
     else:
         yield from islice(_bad_ids(rows, stage), MOST_PROBLEMS)
+        yield from _refuse_taken_columns(rows)
         yield from _bad_draws(rows)
         yield from _bad_levels(rows)
         yield from _unknown_columns(stage, rows)
@@ -181,6 +184,14 @@ def _bad_ids(rows: Rows, stage: AskedOfRows) -> Iterator[Problem]:
             expected = f"at most {LONGEST_ID - 1 - longest} characters: with the ids of questions at most {LONGEST_ID}"
             yield Problem(where, repr(row_id), expected)
         first.setdefault(row_id, index)
+
+
+def _refuse_taken_columns(rows: Rows) -> Iterator[Problem]:
+    """Report columns that the data cannot have beside their own, each at the first row that has it."""
+    for name in _OF_DATA:
+        index = next((index for index, item in enumerate(rows.items) if name in item), None)
+        if index is not None:
+            yield Problem(f"rows.items[{index}].{name}", repr(name), "another name: the data have this column")
 
 
 def _bad_draws(rows: Rows) -> Iterator[Problem]:

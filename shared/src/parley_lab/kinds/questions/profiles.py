@@ -7,11 +7,14 @@ from random import Random
 from typing import Any, Final
 
 from parley_lab.base.errors import Problem
+from parley_lab.kinds import COLUMNS_OF_ROWS
 from parley_lab.kinds.questions.rows import Rows
 
 Json = Any
 Profile = Mapping[str, Json]
 Task = Sequence[Profile]
+COLUMNS_OF_PROFILES: Final = ("participant", "task", "profile", "chosen", "attribute_order")
+"""The columns of the table of profiles, before those of the attributes."""
 _MOST_LOOKED_THROUGH: Final = 50_000
 """So many profiles are looked through for those that no rule forbids."""
 
@@ -51,6 +54,8 @@ def bad_attributes(rows: Rows) -> Iterator[Problem]:
     for name, levels in rows.attributes.items():
         if not levels or len(set(levels)) != len(levels):
             yield Problem(f"rows.attributes.{name}", f"{len(levels)} levels", "at least one level, each once")
+        if name in COLUMNS_OF_PROFILES or name in COLUMNS_OF_ROWS:
+            yield Problem(f"rows.attributes.{name}", repr(name), "another name: the data have this column")
     unknown = [*_unknown_levels(rows)]
     yield from unknown
     if not unknown and (count := _allowed(rows)) < rows.draw:

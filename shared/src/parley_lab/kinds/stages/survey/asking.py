@@ -128,15 +128,20 @@ class WholePage(Question):
 
     def check(self, answer: Json) -> Json:
         given = without_order(answer)
-        stored = answers.check(self._asked, given, self._pages, self._out_of_time(given))
+        if self._runs_out_of_time() and isinstance(given, Mapping):
+            asked = {question.id for question in self._asked.questions}
+            unknown = {name: value for name, value in given.items() if name not in asked}
+            given = {**unknown, **answers.keep_usable(self._asked, given, self._pages)}
+            missing = [name for name, value in given.items() if value is None]
+            stored = answers.check(self._asked, given, self._pages, missing)
+        else:
+            stored = answers.check(self._asked, given, self._pages)
         return with_order(self._stage, self._view, stored)
 
-    def _out_of_time(self, given: Json) -> list[str]:
-        """What a person may leave unanswered, since the page of its row goes away after some time."""
-        pages, me = self._stage.pages, self._view.me
-        if pages is None or pages.seconds is None or me.player != "person" or not isinstance(given, Mapping):
-            return []
-        return [question.id for question in self._asked.questions if given.get(question.id) is None]
+    def _runs_out_of_time(self) -> bool:
+        """Whether the page of a row goes away after some time, from a person who may have entered something by half."""
+        pages = self._stage.pages
+        return pages is not None and pages.seconds is not None and self._view.me.player == "person"
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """Valid answers are kept, others are missing; an agent without any reply leaves, with the reason."""

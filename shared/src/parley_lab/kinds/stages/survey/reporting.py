@@ -7,12 +7,12 @@ from typing import Final
 from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, RowAsked, Table
 from parley_lab.kinds.questions import one
 from parley_lab.kinds.questions.choices import ChoiceQuestion
+from parley_lab.kinds.questions.profiles import COLUMNS_OF_PROFILES
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import PROFILES, named
 from parley_lab.kinds.stages.survey import entries, order
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
-_OF_PROFILES: Final = ("participant", "task", "profile", "chosen", "attribute_order")
 SCORE: Final = Column("score", Label("How many answers are correct", "correct_answers"), "integer", derived=True)
 
 
@@ -23,7 +23,7 @@ class SurveyData(Data):
         self._stage = stage
         rows = stage.rows
         if rows is not None and rows.attributes:
-            columns = (*_OF_PROFILES, *rows.attributes)
+            columns = (*COLUMNS_OF_PROFILES, *rows.attributes)
             self.table = Table(f"profiles_{stage.id}", columns, lambda view: [*profile_rows(stage, view)])
 
     def columns(self) -> list[Column]:
@@ -71,10 +71,11 @@ class SurveyData(Data):
 
 
 def profile_rows(stage: SurveyStage, view: LabView) -> Iterator[dict[str, Json]]:
-    """A line for each profile that a participant saw. `chosen`: whether the first question with the profiles as its
+    """A line for each profile that a participant saw. `chosen`: whether the first question with the profiles among its
     options was answered so; empty without an answer."""
     written = [one for one in stage.questions if isinstance(one, ChoiceQuestion) and one.row is not None]
-    asked = next((one.row.asks for one in written if one.row and set(one.option_ids) <= {*PROFILES}), "")
+    had = set(PROFILES[: stage.rows.draw] if stage.rows else PROFILES)
+    asked = next((one.row.asks for one in written if one.row and had <= set(one.option_ids)), "")
     for member in view.members:
         page = view.answer(member.id, PAGE) or {}
         drawn = page.get(order.ORDER, {})

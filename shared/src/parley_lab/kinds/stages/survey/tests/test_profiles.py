@@ -100,6 +100,8 @@ def test_what_is_asked_is_what_was_drawn_and_what_the_data_say() -> None:
         ({"never": [{}]}, "rows.never[0]"),
         ({"attributes": {"price": [1, 2]}, "never": [], "draw": 3}, "rows.draw"),
         ({"attributes": {"price": [1, 1]}, "never": [], "draw": 1}, "rows.attributes.price"),
+        ({"attributes": {"chosen": [1, 2]}, "never": []}, "rows.attributes.chosen"),
+        ({"attributes": {"treatment": [1, 2]}, "never": []}, "rows.attributes.treatment"),
         ({"take": 1}, "rows.take"),
         ({"items": [{"what": "x"}], "attributes": {}}, "rows"),
     ],
@@ -110,3 +112,17 @@ def test_tasks_that_make_no_sense_say_where(rows: dict[str, Any], where: str) ->
     stage = SurveyStage.model_validate({"id": "page", "rows": asked, "questions": plain})
 
     assert where in [one.where for one in KIND.problems(stage, [])]
+
+
+@pytest.mark.parametrize(("answer", "chosen"), [("a", [True, False]), ("none", [False, False]), (None, [None, None])])
+def test_a_profile_is_chosen_or_not_where_neither_can_be(answer: str | None, chosen: list[bool | None]) -> None:
+    neither = {**CHOOSE, "options": [*CHOOSE["options"], {"id": "none", "text": "Neither"}]}
+    rows = {"attributes": ATTRIBUTES, "tasks": 1}
+    stage, view = SurveyStage.model_validate({"id": "page", "rows": rows, "questions": [neither]}), view_of(1, 1)
+    page = SurveyQuestions(stage).question(view, Ask(view.me.id, PAGE, "page")).check({"1.choose": "b"})
+    data = SurveyData(stage)
+    assert data.table is not None
+
+    lines = data.table.rows(LabView(members=[view.me], answers={view.me.id: {PAGE: {**page, "1.choose": answer}}}))
+
+    assert [line["chosen"] for line in lines] == chosen

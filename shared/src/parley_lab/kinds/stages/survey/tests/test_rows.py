@@ -196,6 +196,39 @@ def test_a_person_whose_time_for_a_row_was_over_leaves_it_unanswered_and_an_agen
         SurveyQuestions(stage).question(agent, asked).check({"r1.guess": 3})
 
 
+def store_timed_page(questions: list[dict[str, Any]], answer: Any, **fields: Any) -> Any:
+    """Check a person's answer to a page whose rows have five seconds each."""
+    dumped = {**survey(questions, items=ITEMS[:2]).model_dump(), "one_page_each": {"seconds": 5}, **fields}
+    stage = SurveyStage.model_validate(dumped)
+    agent = view_of(stage)
+    person = own(replace(agent.me, player="person"), draws=agent.draws)
+    return SurveyQuestions(stage).question(person, Ask(agent.me.id, PAGE, "page")).check(answer)
+
+
+def test_what_was_entered_by_half_when_the_time_of_a_row_was_over_is_null() -> None:
+    begun = {"r0.guess": "12x", "r0.sure": 9, "r0.why": "So.", "r1.guess": 3, "r1.sure": 99, "r1.why": "Since."}
+
+    assert store_timed_page([GUESS, SURE, WHY], begun) == {
+        "r0.guess": None,
+        "r0.sure": 9,
+        "r0.why": "So.",
+        "r1.guess": 3,
+        "r1.sure": None,
+    }
+    with pytest.raises(InvalidInput):
+        store_timed_page([GUESS], {"r0.guess": 3, "nobody": 1})
+
+
+def test_a_total_that_was_not_reached_when_the_time_of_a_row_was_over_leaves_all_its_answers_null() -> None:
+    parts = [{"id": name, "kind": "number", "title": name, "group": "all"} for name in ("one", "other")]
+    why = {**WHY, "show_if": {"question": "one", "operator": "greater_than", "value": 5}}
+    begun = {"r0.one": 8, "r0.other": 0, "r0.why": "So.", "r1.one": 4, "r1.other": 6}
+
+    page = store_timed_page([*parts, why], begun, groups={"all": {"total": {"equals": 10}}})
+
+    assert page == {"r0.one": None, "r0.other": None, "r1.one": 4, "r1.other": 6}
+
+
 def test_only_a_stage_with_rows_has_a_page_for_each() -> None:
     fields = {"id": "page", "questions": [SURE], "one_page_each": True, "ask": "by_row"}
 
@@ -252,6 +285,8 @@ def test_a_problem_of_a_row_says_the_question_of_the_file_and_the_row() -> None:
         ({"items": [*ITEMS[:2], ITEMS[0]]}, "rows.items[2].id"),
         ({"items": [{"id": "a b", "what": "x", "low": 1}]}, "rows.items[0].id"),
         ({"items": [{"id": "a" * 60, "what": "x", "low": 1}]}, "rows.items[0].id"),
+        ({"items": [*ITEMS[:2], {"id": "x", "what": "x", "low": 1, "row": 1}]}, "rows.items[2].row"),
+        ({"items": [{"what": "x", "low": 1, "stage": "s"}]}, "rows.items[0].stage"),
         ({"take": 9}, "rows.take"),
         ({"take": 3, "by": "topic"}, "rows.take"),
         ({"by": "topic"}, "rows.by"),
