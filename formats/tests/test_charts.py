@@ -48,6 +48,16 @@ def test_numbers_and_options_of_pages_have_a_chart_and_free_texts_have_none(fold
         chart(folder, "talk")
 
 
+def test_options_of_a_question_of_a_row_have_a_chart_and_parts_of_its_answer_have_none(tmp_path: Path) -> None:
+    lines = [
+        ("c1/m1", "a", "page", "", field, field, "text", "b", "Bern", "valid", "k2")
+        for field in ("k2.town", "k2.grid.line")
+    ]
+    write(tmp_path, "answers", (*ANSWERS, "row"), *lines)
+
+    assert [one.id for one in charts(tmp_path)] == ["answers-page-k2.town"]
+
+
 @pytest.mark.parametrize(("arms", "is_split"), [(1, False), (2, True), (7, True), (8, False)])
 def test_bars_are_split_by_arm_while_arms_can_be_told_apart(tmp_path: Path, arms: int, is_split: bool) -> None:
     rows = [("completed", f"arm-{number}", "person") for number in range(arms)]

@@ -142,7 +142,7 @@ def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[_Wanted]:
     questions: dict[tuple[str, str], tuple[str, bool, set[str]]] = {}
     for row in _rows(folder, "answers"):
         is_number = row["type"] in _NUMBERS
-        is_option = row["text"] != "" and "." not in row["field"]
+        is_option = row["text"] != "" and "." not in row["field"].removeprefix(f"{row.get('row')}.")
         if row["key"] or row["status"] != "valid" or not (is_number or is_option):
             continue
         _, _, values = questions.setdefault((row["stage"], row["field"]), (row["label"], is_number, set()))

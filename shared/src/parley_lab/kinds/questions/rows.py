@@ -133,7 +133,13 @@ AnyRows = Annotated[Rows, BeforeValidator(_as_rows)]
 
 def written_out(rows: Rows, questions: Sequence[Json]) -> list[Json]:
     """The questions of each row in each combination of levels, with the row's values: rows first, then combinations."""
-    return [with_row(question, {ROW: values}) for _, _, values in row_by_row(rows) for question in questions]
+    named_by_texts = (_name_for_texts(values) for _, _, values in row_by_row(rows))
+    return [with_row(question, values) for values in named_by_texts for question in questions]
+
+
+def _name_for_texts(values: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Name each value as a whole: a column may have spaces, points and letters that names of variables lack."""
+    return {f"{ROW}.{name}": value for name, value in values.items()}
 
 
 def row_by_row(rows: Rows) -> Iterator[tuple[int, Combination, Mapping[str, Json]]]:

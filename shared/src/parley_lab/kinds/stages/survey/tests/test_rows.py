@@ -301,6 +301,14 @@ def test_rows_that_make_no_sense_say_where(rows: dict[str, Any], place: str) -> 
     assert where(survey([{**GUESS, "minimum": 0}], **{"items": ITEMS, **rows})) == [place]
 
 
+def test_texts_have_the_values_of_columns_with_any_name() -> None:
+    item = {"id": "a", "größe": "acht", "Preis €": 3, "no.": "{{x}}"}
+    stage = survey([{**SURE, "title": "{{row.größe}} / {{ row.Preis € }} / {{row.no.}}"}], items=[item])
+
+    assert [one.title for one in stage.questions] == ["acht / 3 / {{x}}"]
+    assert where(stage) == []
+
+
 def test_a_place_of_a_column_that_no_row_has_is_refused() -> None:
     found = KIND.problems(survey([{**SURE, "title": "{{row.colour}}"}]), [])
 
