@@ -15,7 +15,7 @@ from parley_lab.contracts.experiment import Document, Slug
 from parley_lab.kinds import Column, Json, form
 from parley_lab.kinds.questions.questions import BaseQuestion, Number, Unfit
 from parley_lab.kinds.questions.rows import AskedRow, named
-from parley_lab.kinds.questions.totals import AnsweredBound, Total
+from parley_lab.kinds.questions.totals import AnsweredBound, Range, Total
 
 _MOST_LISTED_STEPS: Final = 200
 
@@ -24,6 +24,10 @@ class NumericQuestion(BaseQuestion):
     @abstractmethod
     def _is_whole(self) -> bool:
         """Whether only whole numbers are answers."""
+
+    @abstractmethod
+    def give_range(self) -> Range:
+        """An answer can be a number of this range; in a grid, that of each line can."""
 
     def _number(self, value: Json) -> Number:
         if isinstance(value, bool) or not isinstance(value, int | float) or not is_storable_number(value):
@@ -83,6 +87,10 @@ class NumberQuestion(NumericQuestion):
     def most(self) -> Number | None:
         return None if isinstance(self.maximum, AnsweredBound) else self.maximum
 
+    def give_range(self) -> Range:
+        least, most = (None if one is None else _exact(one) for one in (self.least, self.most))
+        return Range(least, most, Fraction(1) if self.integer else None)
+
     def stored(self, value: Json) -> Json:
         written = self._number(value)
         if self.least is not None and written < self.least:
@@ -136,6 +144,10 @@ class Scale(NumericQuestion):
 
     def _steps(self) -> Fraction:
         return (_exact(self.upper) - _exact(self.lower)) / _exact(self.step)
+
+    def give_range(self) -> Range:
+        lower = _exact(self.lower)
+        return Range(lower, _exact(self.upper), _exact(self.step), lower)
 
     def _point(self, index: int) -> Number:
         point = _exact(self.lower) + index * _exact(self.step)
@@ -275,7 +287,8 @@ class GridQuestion(Scale):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        for problem in () if self.total is None else self.total.problems():
+        of_total = () if self.total is None else self.total.check([self.give_range()] * len(self.rows))
+        for problem in of_total:
             yield Problem(f"total.{problem.where}".rstrip("."), problem.found, problem.expected)
         ids = [row.id for row in self.rows]
         for index, row_id in enumerate(ids):

@@ -44,12 +44,17 @@ class QuestionPage(AskedOfRows):
         """The totals of groups, of each row by itself, with the ids of the questions that are added up."""
         found: list[tuple[Total, list[str]]] = []
         for name, group in self.groups.items():
-            by_row: dict[str, list[str]] = {}
-            for one in self.questions if group.total is not None else ():
-                if one.group == name:
-                    by_row.setdefault("" if one.row is None else one.row.id, []).append(one.id)
-            found += [(group.total, ids) for ids in by_row.values() if group.total is not None]
+            if group.total is not None:
+                found += [(group.total, [one.id for one in asked]) for asked in self.split_by_row(name)]
         return found
+
+    def split_by_row(self, group: str) -> list[list[AnyQuestion]]:
+        """Each list has the questions of the group about one row."""
+        by_row: dict[str, list[AnyQuestion]] = {}
+        for one in self.questions:
+            if one.group == group:
+                by_row.setdefault("" if one.row is None else one.row.id, []).append(one)
+        return [*by_row.values()]
 
 
 def problems(stage: QuestionPage, earlier: Sequence[StageConfig], *, may_draw: bool = True) -> Iterator[Problem]:
@@ -100,11 +105,24 @@ def _of_groups(stage: QuestionPage) -> Iterator[Problem]:
             yield Problem(where, "a group without questions", f"`group: {name}` on its questions")
         if group.total is None:
             continue
-        for problem in group.total.problems():
+        for problem in _check_total(group.total, stage.split_by_row(name)):
             yield Problem(f"{where}.total.{problem.where}".rstrip("."), problem.found, problem.expected)
         for one in asked:
             if not isinstance(one, NumberQuestion | ScaleQuestion):
                 yield Problem(f"{where}.total", f"the question {one.id!r}, which is no number", "numbers and scales")
+
+
+def _check_total(total: Total, by_row: Sequence[Sequence[AnyQuestion]]) -> list[Problem]:
+    """The total is checked for each row, up to the first row that cannot come to it."""
+    for asked in by_row:
+        numbers = [one for one in asked if isinstance(one, NumberQuestion | ScaleQuestion)]
+        ranges = [
+            one.give_range() if one.required and one.show_if is None else one.give_range().widen_to_nothing()
+            for one in numbers
+        ]
+        if ranges and len(numbers) == len(asked) and (found := total.check(ranges)):
+            return found
+    return [*total.problems()]
 
 
 def _misled_bounds(

@@ -1,6 +1,11 @@
 """Numbers that belong together: those with a sum, and those that another answer bounds. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+from math import gcd
 from typing import Any
 
 from pydantic import Field
@@ -11,6 +16,39 @@ from parley_lab.base.rules import PageAnswer, is_none
 from parley_lab.contracts.experiment import Document, Slug
 from parley_lab.kinds import Json
 from parley_lab.kinds.questions.questions import Number, Unfit
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that an answer can be; None: there is no such limit."""
+
+    least: Fraction | None
+    most: Fraction | None
+    step: Fraction | None = None
+    start: Fraction = Fraction(0)
+    """Steps lead from this number to all others."""
+
+    def widen_to_nothing(self) -> "Range":
+        """An answer that can be left out counts as 0."""
+        least = None if self.least is None else min(self.least, Fraction(0))
+        most = None if self.most is None else max(self.most, Fraction(0))
+        return Range(least, most, None if self.step is None else _find_common_step(self.step, self.start))
+
+    def __add__(self, other: "Range") -> "Range":
+        least = None if self.least is None or other.least is None else self.least + other.least
+        most = None if self.most is None or other.most is None else self.most + other.most
+        step = None if self.step is None or other.step is None else _find_common_step(self.step, other.step)
+        return Range(least, most, step, self.start + other.start)
+
+
+def _find_common_step(one: Fraction, other: Fraction) -> Fraction:
+    """Both numbers are multiples of the one that this finds, and of no larger one."""
+    divisor = one.denominator * other.denominator
+    return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), divisor)
+
+
+def _write(number: Fraction) -> str:
+    return str(number.numerator if number.denominator == 1 else Decimal(number.numerator) / number.denominator)
 
 
 class Total(Document):
@@ -40,6 +78,10 @@ class Total(Document):
             f"{words[name]} {bound}" for name, bound in self.model_dump(exclude_none=True).items()
         )
 
+    def check(self, numbers: Sequence[Range]) -> list[Problem]:
+        """The total is checked by itself, and then against what such numbers can add up to."""
+        return [*self.problems()] or [*self._find_unmet(numbers)]
+
     def problems(self) -> Iterator[Problem]:
         given = self.model_dump(exclude_none=True)
         if not given:
@@ -48,6 +90,19 @@ class Total(Document):
             yield Problem("equals", str(self.equals), "`equals` alone, or `at_least` and `at_most`")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             yield Problem("at_most", str(self.at_most), f"at least at_least, which is {self.at_least}")
+
+    def _find_unmet(self, numbers: Sequence[Range]) -> Iterator[Problem]:
+        """No sum of these numbers meets the bounds that this finds."""
+        whole = reduce(Range.__add__, numbers)
+        for name, bound in self.model_dump(exclude_none=True).items():
+            wanted = Fraction(str(bound))
+            if name != "at_most" and whole.most is not None and wanted > whole.most:
+                yield Problem(name, str(bound), f"at most {_write(whole.most)}, to which the numbers can add up")
+            elif name != "at_least" and whole.least is not None and wanted < whole.least:
+                yield Problem(name, str(bound), f"at least {_write(whole.least)}, to which the numbers can add up")
+            elif name == "equals" and whole.step and (rest := (wanted - whole.start) % whole.step):
+                near = f"{_write(wanted - rest)} or {_write(wanted - rest + whole.step)}"
+                yield Problem(name, str(bound), f"{near}, to which the numbers can add up")
 
 
 class QuestionGroup(Document):

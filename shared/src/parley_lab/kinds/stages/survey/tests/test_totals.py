@@ -142,3 +142,56 @@ def test_the_answer_about_a_row_of_an_earlier_survey_bounds_a_number() -> None:
 
     assert isinstance(stage, SurveyStage)
     assert refused(stage, {"n": 4}, {"before": {"r1.had": 3, "r2.had": 9}}) == [("n", "at_most")]
+
+
+SCALE: dict[str, Any] = {"kind": "scale", "title": "S?", "upper": 10, "step": 2}
+TO_TEN: dict[str, Any] = {"kind": "number", "title": "N?", "minimum": 0, "maximum": 10, "integer": True}
+GRID = {"kind": "grid", "title": "G?", "upper": 5, "rows": [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}]}
+
+
+def read_total(total: dict[str, Any], *asked: dict[str, Any]) -> list[str]:
+    """A refusal says what the numbers can add up to."""
+    grouped = [{**one, "id": f"q{place}", "group": "g"} for place, one in enumerate(asked)]
+    page = {"id": "page", "kind": "survey", "groups": {"g": {"total": total}}, "questions": grouped}
+    try:
+        validate({"parley": 1, "name": "X", "stages": [page], "cohorts": [{"seats": [{"open": True}]}]})
+    except InvalidInput as error:
+        return [one.expected.partition(",")[0] for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("total", "asked", "expected"),
+    [
+        ({"equals": 100}, [TO_TEN, TO_TEN], ["at most 20"]),
+        ({"at_least": 21}, [TO_TEN, SCALE], ["at most 20"]),
+        ({"equals": -1}, [TO_TEN, TO_TEN], ["at least 0"]),
+        ({"at_most": 3}, [{**SCALE, "lower": 4}, TO_TEN], ["at least 4"]),
+        ({"at_most": 3}, [{**SCALE, "lower": 4, "required": False}, TO_TEN], []),
+        ({"equals": 7}, [SCALE, SCALE], ["6 or 8"]),
+        ({"equals": 7}, [SCALE, TO_TEN], []),
+        ({"equals": 2.5}, [TO_TEN, TO_TEN], ["2 or 3"]),
+        ({"equals": 12345678.5}, [{**TO_TEN, "maximum": None}], ["12345678 or 12345679"]),
+        ({"equals": 9}, [{**SCALE, "upper": 1, "step": 0.25}], ["at most 1"]),
+        ({"equals": 0.3}, [{**SCALE, "upper": 1, "step": 0.25}], ["0.25 or 0.5"]),
+        ({"equals": 2.5}, [TO_TEN, {**TO_TEN, "integer": False}], []),
+        ({"equals": 0.3}, [{**SCALE, "upper": 1, "step": 0.1}] * 2, []),
+        ({"equals": 5}, [{**SCALE, "lower": 1, "upper": 9}, {**SCALE, "lower": 1, "upper": 9}], ["4 or 6"]),
+        ({"equals": 5}, [{**SCALE, "lower": 1, "upper": 9, "required": False}] * 2, []),
+        ({"equals": 1000}, [TO_TEN, {**TO_TEN, "maximum": {"question": "q0"}}], []),
+        ({"equals": 1000}, [{**TO_TEN, "maximum": None}], []),
+    ],
+)
+def test_a_total_that_no_numbers_add_up_to_is_refused(total: Any, asked: Any, expected: list[str]) -> None:
+    assert read_total(total, *asked) == expected
+
+
+def test_the_total_of_a_grid_is_one_that_its_lines_can_come_to() -> None:
+    page = {"id": "page", "kind": "survey", "questions": [{**GRID, "id": "g", "total": {"equals": 11}}]}
+
+    with pytest.raises(InvalidInput) as error:
+        validate({"parley": 1, "name": "X", "stages": [page], "cohorts": [{"seats": [{"open": True}]}]})
+
+    assert [(one.where, one.expected.partition(",")[0]) for one in error.value.problems] == [
+        ("stages[0].questions[0].total.equals", "at most 10")
+    ]
