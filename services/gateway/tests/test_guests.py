@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from parley_lab.experiments.retention import forget_people
 from parley_lab.gateway.testing import Api
@@ -104,6 +105,24 @@ async def test_the_list_goes_with_the_data_of_people(api: Api) -> None:
     assert again.json()["member_id"] == ada["member_id"]
     assert (late.status_code, late.json()["reason"]) == (409, "not_running")
     assert await listed(api, experiment_id) == {}
+
+
+async def test_a_list_stays_one_when_the_data_of_its_last_guest_goes(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await put(api, experiment_id, "ada", "ben")
+    for number, name in enumerate(("ada", "ben")):
+        token = (await come(api, experiment_id, f"browser-{number}", name)).json()["token"]
+        await api.advance(token, "terms", {"accepted": False})
+
+    others = [await come(api, experiment_id, f"another-{number}", one) for number, one in enumerate(("eve", "0", None))]
+    async with api.database.transaction() as session:
+        kept = await session.all(text("SELECT compared, external_id FROM guests ORDER BY place"), {})
+
+    assert [(one.status_code, one.json().get("reason")) for one in others] == [(409, "not_invited")] * 3
+    assert [(one.compared, one.external_id) for one in kept] == [(" 0", ""), (" 1", "")]
+    assert await listed(api, experiment_id) == {}
+    await put(api, experiment_id)
+    assert (await come(api, experiment_id, "another-4", "eve")).status_code == 201
 
 
 @given(st.text(), st.text(alphabet=" \t\u00a0\u200b\u200f\ufeff\u2060"), st.text(alphabet="\u200b \r\n"))

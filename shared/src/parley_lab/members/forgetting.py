@@ -29,9 +29,10 @@ _PROFILE: Final = text(
     WHERE id = :member_id
     """
 )
+# Their row stays without them: a list whose last guest goes is a list still. No id that is compared has a space.
 _GUEST: Final = text(
     """
-    DELETE FROM guests g USING members m
+    UPDATE guests g SET compared = ' ' || g.place, external_id = '' FROM members m
     WHERE m.id = :member_id AND g.experiment_id = m.experiment_id AND g.external_id = m.external_id
     """
 )

@@ -104,11 +104,14 @@ _GUESTS: Final = text(
     """
     SELECT g.external_id, m.id AS member_id, m.path, m.status, m.joined_at
     FROM guests g LEFT JOIN members m ON m.experiment_id = g.experiment_id AND m.external_id = g.external_id
-    WHERE g.experiment_id = :experiment_id ORDER BY g.place
+    WHERE g.experiment_id = :experiment_id AND g.external_id <> '' ORDER BY g.place
     """
 )
 
 
 async def guests_of(session: ReadSession, experiment_id: UUID) -> Sequence[Row]:
-    """The guests in the order of the list, each with the member who came; none where everybody may join."""
+    """The guests in the order of the list, each with the member who came; none where everybody may join.
+
+    Guests of whom nothing is kept have no id any more, and are not among them.
+    """
     return await session.all(_GUESTS, {"experiment_id": experiment_id})

@@ -29,6 +29,6 @@ class GuestResource(Resource):
 
 class GuestList(Resource):
     guests: list[GuestResource]
-    """In the order of the list; empty: there is none, and everybody may join."""
+    """In the order of the list; empty: everybody may join, or the lab keeps nothing of any guest."""
     came: int = Field(examples=[12])
     """How many of them have joined."""
