@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Literal
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parley_lab.people import matching
 from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
 
 PEOPLE = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abc")), max_size=9)
@@ -143,6 +146,29 @@ def test_the_first_who_came_are_the_first_in_a_group(row: list[Waiting], rule: R
     first = next((one.group for one in played(row, rule) if one.group), ())
 
     assert len(first) < rule.people or list(first) == there[: rule.people]
+
+
+@pytest.mark.parametrize("then", ["release", "go_on", "fill"])
+@pytest.mark.parametrize("values", ["any", "same"])
+def test_a_search_among_people_who_have_all_met_ends_soon(
+    monkeypatch: pytest.MonkeyPatch, then: Literal["release", "go_on", "fill"], values: Literal["any", "same"]
+) -> None:
+    """Seven groups of eight have met, and eight strangers are wanted: there are 8^7 ways to look for them."""
+    steps = Counter[str]()
+    add = matching._Group._add
+
+    def count(group: matching._Group, one: Waiting) -> None:
+        steps["added"] += 1
+        add(group, one)
+
+    monkeypatch.setattr(matching._Group, "_add", count)
+    groups = [[UUID(int=8 * group + place) for place in range(8)] for group in range(7)]
+    row = [Waiting(one, True, True, "a", frozenset({*group} - {one})) for group in groups for one in group]
+
+    decision = decide(row, Rule(people=8, fewest=8, then=then, values=values))
+
+    assert decision == Decision(released=tuple(one.id for one in row))
+    assert steps["added"] < 2 * matching.MOST_STEPS + 1000
 
 
 def people(values: str, *, late: str = "") -> list[Waiting]:

@@ -71,6 +71,8 @@ class Decision:
 
 
 _NO_GROUP: Final = Decision()
+MOST_STEPS: Final = 20_000
+"""How often the searches of one look at the row go back: where many have met, there are too many ways to try all."""
 
 
 def decide(row: Sequence[Waiting], rule: Rule) -> Decision | None:
@@ -90,7 +92,7 @@ def decide(row: Sequence[Waiting], rule: Rule) -> Decision | None:
     if rule.then != "release":
         compositions = [_loosened(one, rule) for one in _compositions(there, rule)]
         for first in (one for one in late if one.is_there):
-            found = _group(there, rule, compositions, rule.fewest, first=first)
+            found = _group(there, rule, compositions, rule.fewest, first=first, steps=MOST_STEPS // len(late))
             if found is not _NO_GROUP:
                 return found
     return Decision(released=tuple(one.id for one in late)) if late else None
@@ -122,11 +124,17 @@ def _loosened(kind: Kind, rule: Rule) -> Kind:
 
 
 def _group(
-    there: Sequence[Waiting], rule: Rule, compositions: Sequence[Kind], fewest: int, *, first: Waiting | None = None
+    there: Sequence[Waiting],
+    rule: Rule,
+    compositions: Sequence[Kind],
+    fewest: int,
+    *,
+    first: Waiting | None = None,
+    steps: int = MOST_STEPS,
 ) -> Decision:
-    """The first group that can be made of those who are there, with `first` in it."""
+    """The first group that is found of those who are there, with `first` in it. The compositions share the steps."""
     for kind in compositions:
-        chosen = _Group(kind, rule.people, fewest).fill(there, first)
+        chosen = _Group(kind, rule.people, fewest, steps // len(compositions)).fill(there, first)
         if chosen:
             return Decision(group=tuple(one.id for one in there if one in chosen), kind=kind.id)
     return _NO_GROUP
@@ -139,6 +147,8 @@ class _Group:
     kind: Kind
     most: int
     fewest: int
+    steps: int
+    """How often the search may still go back; then there is no group for now."""
     chosen: list[Waiting] = field(default_factory=list)
     has: Counter[str] = field(default_factory=Counter)
 
@@ -155,7 +165,7 @@ class _Group:
         """Add people of the rest, all of whom may be with those who are chosen, until they are enough and no more fit.
 
         Where all may be with each other, the first that fits is never wrong. Else the search goes back, and ends where
-        the rest cannot be enough.
+        the rest cannot be enough, or has gone back too often.
         """
         if not self._can_be_enough(rest):
             return False
@@ -167,7 +177,8 @@ class _Group:
                 return True
             self.chosen.pop()
             self.has[one.value] -= 1
-            if not self._can_be_enough(rest[place + 1 :]):
+            self.steps -= 1
+            if self.steps <= 0 or not self._can_be_enough(rest[place + 1 :]):
                 return False
         return self._is_enough
 
