@@ -49,6 +49,23 @@ def test_the_group_is_there_from_the_start(made: str) -> None:
     assert len(copy.cohorts[0].seats) == 3
 
 
+def test_no_rule_of_who_meets_whom_is_left_in_the_copy() -> None:
+    options = [{"id": "pro", "text": "For"}, {"id": "con", "text": "Not"}]
+    view = {"id": "view", "kind": "choice", "title": "For?", "options": options}
+    plan = {
+        "made": "when_together",
+        "at": "talk",
+        "seats": [{"open": True, "count": 2}, {"persona": "ann", "persona_for": {"pro": "ben"}}],
+        "match": {"by": {"stage": "ask", "question": "view"}, "want": {"pro": 1, "con": 1}},
+    }
+    stages = [{"id": "ask", "kind": "survey", "questions": [view]}, {"id": "talk", "kind": "group_chat"}]
+    matched = study(personas=[{"id": "ann"}, {"id": "ben"}], stages=stages, cohorts=[plan])
+
+    copy = validate(for_one_person(matched, None).model_dump(mode="json"))
+
+    assert seats_of(copy) == [(None, True), ("made-up-2", False), ("ann", False)]
+
+
 def test_an_arm_can_be_chosen() -> None:
     copy = for_one_person(study(treatments=[{"id": "cold"}, {"id": "warm"}]), "warm")
 

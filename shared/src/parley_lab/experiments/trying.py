@@ -40,7 +40,7 @@ def for_one_person(experiment: Experiment, treatment: str | None) -> Experiment:
     own = next((place for place, seat in enumerate(seats) if seat.open), 0)
     filled = list(_filled(seats, own))
     personas = [Persona(id=seat.persona) for seat in filled if seat.persona and seat.persona not in _ids(experiment)]
-    alone = {"seats": tuple(filled), "count": 1, "made": "at_start", "at": None, "groups_of": None}
+    alone = {"seats": tuple(filled), "count": 1, "made": "at_start", "at": None, "groups_of": None, "match": None}
     changed: Mapping[str, Any] = {
         "cohorts": (plan.model_copy(update={**alone, **_arm(experiment, plan, treatment)}),),
         "personas": (*experiment.personas, *personas),
@@ -58,11 +58,14 @@ def _arm(experiment: Experiment, plan: CohortPlan, treatment: str | None) -> Map
 
 
 def _filled(seats: Sequence[Seat], own: int) -> Iterator[Seat]:
-    """The seat at the place `own` is open; agents without a persona take other open seats."""
+    """The seat at the place `own` is open; agents without a persona take other open seats.
+
+    No rule matches people with this one, so each agent has its usual persona.
+    """
     for place, seat in enumerate(seats):
         if place == own:
             yield Seat(open=True, treatment=seat.treatment)
         elif seat.open:
             yield Seat(persona=_MADE_UP.format(number=place + 1), treatment=seat.treatment)
         else:
-            yield seat
+            yield seat.model_copy(update={"persona_for": {}})
