@@ -151,7 +151,7 @@ async def test_an_external_id_without_a_place_gets_none_when_no_place_is_left(
     told = other.get_by_role("heading", level=1)
     await expect(told).to_have_text("All places are taken. Thank you for your interest!")
     await expect(told).to_be_focused()
-    await expect(other.get_by_text("All places are taken at the moment.")).to_have_count(1)
+    await expect(other.get_by_text("All places are taken.")).to_have_count(1)
     await other.context.close()
 
 
