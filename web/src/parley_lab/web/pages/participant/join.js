@@ -110,7 +110,8 @@ function Join({ lab }) {
       if (!isForNow(error)) forget(wanted);
       setBusy(false);
       if (isTaken(error)) return setTaken(error);
-      if (error instanceof Refused && error.reason === "full") return waited.current ? look() : setFull(error);
+      // Another person was quicker: the page goes on looking for a place.
+      if (error instanceof Refused && error.reason === "full") return waited.current && !isClosed ? look() : setFull(error);
       setFailure(isOfId(error) ? say("join_invalid_id") : reason(error));
     }
   }
