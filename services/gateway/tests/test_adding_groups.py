@@ -78,3 +78,11 @@ async def test_no_group_is_added_to_what_does_not_run_or_to_people_who_meet(api:
 
     assert [one.status_code for one in (unknown, paused, ended)] == [404, 409, 409]
     assert (await add(api, rooms)).status_code == 422
+
+
+async def test_an_experiment_that_has_not_begun_gets_no_groups(api: Api) -> None:
+    created = await api.experimenter("POST", "/v1/experiments", json={"parley": 1, "name": "Early", **ARMS})
+
+    refused = await add(api, created.json()["id"])
+
+    assert (refused.status_code, refused.json()["reason"]) == (409, "not_running")

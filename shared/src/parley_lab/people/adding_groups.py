@@ -34,6 +34,16 @@ _COHORTS: Final = text(
 )
 
 
+_STATUS: Final = text("SELECT status FROM experiments WHERE id = :experiment_id")
+
+
+def _require_running(status: str) -> None:
+    if status == "paused":
+        raise Paused
+    if status != "running":
+        raise Conflict("This experiment is not running.", reason="not_running")
+
+
 async def add_groups(
     session: Session, experiment_id: UUID, count: int, arm: str | None, now: datetime, *, actor: str
 ) -> list[UUID]:
@@ -47,12 +57,11 @@ async def add_groups(
         Paused: the experiment is paused.
         Conflict: it does not run.
     """
+    # One that has not begun has no draws to lock.
+    _require_running((await session.one(_STATUS, {"experiment_id": experiment_id})).status)
     await lock_draws(session, experiment_id)
     row = await session.one(_EXPERIMENT, {"experiment_id": experiment_id})
-    if row.status == "paused":
-        raise Paused
-    if row.status != "running":
-        raise Conflict("This experiment is not running.", reason="not_running")
+    _require_running(row.status)
     experiment = Experiment.model_validate(row.document)
     if arm is not None:
         treatment_named(experiment, arm)
