@@ -112,6 +112,9 @@ def is_excepted(failure: Failure, case: Case[Any], response: Response) -> bool:
     """Whether an exception speaks of this finding."""
     if isinstance(failure, AcceptedNegativeData | IgnoredAuth) and _has_ticket(case):
         return True
+    if isinstance(failure, AcceptedNegativeData) and response.status_code == 413:
+        # A body that is too large is refused before it is read.
+        return True
     if isinstance(failure, AcceptedNegativeData):
         # A body of YAML is a text to the gateway, as OpenAPI says: schemathesis means an object and sends a text.
         return case.media_type == "application/yaml" or case.operation.path == _CHECK

@@ -53,7 +53,10 @@ async def see(
 
 
 @router.post(
-    "/experiments/see", summary="A stage of a file as a person and as an agent are shown it", openapi_extra=FILE_BODY
+    "/experiments/see",
+    summary="A stage of a file as a person and as an agent are shown it",
+    openapi_extra=FILE_BODY,
+    responses={404: {"description": "The file has no such stage, seat or arm."}},
 )
 async def see_file(
     request: Request,

@@ -31,9 +31,7 @@ async def templates(context: InContext, key: ApiKey) -> TemplateList:
     "/templates/{template_id}",
     response_class=Response,
     summary="The file of a template",
-    responses={
-        200: {"content": {"application/yaml": {"schema": {"type": "string"}}, XLSX: {"schema": {"type": "string"}}}}
-    },
+    responses={200: {"content": {"application/yaml": {}, XLSX: {}}, "description": "The file."}},
 )
 async def template(
     template_id: Annotated[str, Path(max_length=100, examples=["deliberation"])], context: InContext, key: ApiKey
