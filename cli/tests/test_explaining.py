@@ -1,4 +1,4 @@
-"""What `parley validate --explain` tells of a stage with questions."""
+"""`parley validate --explain` shows the questions of a stage."""
 
 import pytest
 

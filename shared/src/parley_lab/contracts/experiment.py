@@ -320,7 +320,7 @@ class GroupKind(Document):
 
 
 class Match(Document):
-    """Who becomes a group with whom, of those who are there; without a rule those who came first."""
+    """The rule by which people who are there become a group; without it the first who came do."""
 
     by: MatchValue | None = None
     values: Literal["same", "different"] | None = None
@@ -375,7 +375,7 @@ class CohortPlan(Document):
     """The stage where people meet, with `made: when_together`: each goes through the stages before it alone. Of several
     stages, each is one where they leave their group and meet anew."""
     match: Match | None = Field(default=None, exclude_if=lambda match: match is None)
-    """Who becomes a group with whom, with `made: when_together`; left out: those who came first."""
+    """The rule by which people become a group, with `made: when_together`; left out: the first who came do."""
     groups_of: int | None = Field(default=None, ge=1)
     """Its seats are dealt into cohorts of so many, in a drawn order; left out: all sit in one."""
     draws: dict[Slug, dict[str, JsonValue]] = {}

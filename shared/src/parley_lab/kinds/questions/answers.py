@@ -45,7 +45,7 @@ def possible_questions(stage: QuestionPage, pages: Pages) -> list[BaseQuestion]:
 
 
 def bounded(question: BaseQuestion, answers: PageAnswer, pages: Pages) -> BaseQuestion:
-    """The question with bounds that are answers, as far as these are known: to this page, and to earlier ones."""
+    """The question with the bounds that answers set: answers that were given on this page or on earlier ones."""
     return question.bounded(answers, pages) if isinstance(question, NumberQuestion) else question
 
 
@@ -246,8 +246,8 @@ def _asked(question: BaseQuestion) -> str:
 
 
 def told_rule(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> rules.Rule | None:
-    """The rule of a question that may be shown, as a model is told it: of one over more than answers, what answers of
-    this page decide. What else is known of a reader, such as their arm, is not theirs to read."""
+    """The rule of a question as the prompt shows it. A rule over more than answers is cut down to the part that answers
+    of this page decide: an agent does not read its own arm."""
     rule = question.show_if
     if rule is None or all(one.question is not None for _, one in rules.comparisons(rule)):
         return rule

@@ -121,7 +121,7 @@ class AnsweredBound(Document):
     """The id of the question, whose answer is a number; of a row as in `everest.guess`."""
 
     def found(self, answers: PageAnswer, pages: Mapping[str, PageAnswer]) -> Number | None:
-        """The bound, as far as it is known."""
+        """The bound; None while its answer is not known."""
         page: Mapping[str, Any] = answers if self.stage is None else pages.get(self.stage, {})
         value = page.get(self.question)
         return None if isinstance(value, bool) or not isinstance(value, int | float) else value
