@@ -92,11 +92,15 @@ WATCH: Final = """
     window.lost = [];
     let frames = 0;
     let had = "";
+    // From its first and its last part one leaves the page by Tab for the browser's own: nothing is lost.
+    let isLeft = false;
+    addEventListener("keydown", (event) => void (isLeft = event.key === "Tab"), true);
+    addEventListener("focusin", () => void (isLeft = false), true);
     const look = () => {
       const one = document.activeElement;
       const isLost = one === null || one === document.body;
       if (!isLost) had = one.outerHTML.slice(0, 120);
-      frames = isLost && had && document.getElementById("page") ? frames + 1 : 0;
+      frames = isLost && !isLeft && had && document.getElementById("page") ? frames + 1 : 0;
       if (frames === 6) window.lost.push(had);
       requestAnimationFrame(look);
     };

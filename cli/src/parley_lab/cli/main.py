@@ -122,9 +122,14 @@ def run(
     out: Out = DEFAULT_OUT,
     data_dir: DataDir = Path(".parley"),
     port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help="Serve the REST API meanwhile; 0: not, or on 8000 if people have to join."),
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Serve the REST API meanwhile; 0: on any free port. Default: not, or on 8000 if people have to join.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the latest unfinished run.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="With --resume: ask those again who failed, also in an ended run.")
@@ -166,7 +171,7 @@ def run(
         model=model,
         out=out,
         data_dir=data_dir,
-        port=port or None,
+        port=port,
         resume=resume,
         retry_failed=retry_failed,
         people=tuple(people or ()),

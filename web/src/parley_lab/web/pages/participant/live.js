@@ -53,12 +53,31 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
 
   /** @type {import("../lab/page.js").Api} */
   const api = {
-    get: (path) => request("GET", path, { token }),
+    get: (path) => onOwnSeat(() => request("GET", path, { token })),
     post: (path, body, key) => afterCheck(() => request("POST", path, { token, body, key }), !SENT_AT_ONCE.test(path)),
-    put: (path, body) => request("PUT", path, { token, body }),
+    put: (path, body) => onOwnSeat(() => request("PUT", path, { token, body })),
     hint: (path, body) => void request("POST", path, { token, body, mayRepeat: false }).catch(() => {}),
-    remove: (path) => request("DELETE", path, { token }),
+    remove: (path) => onOwnSeat(() => request("DELETE", path, { token })),
   };
+
+  /**
+   * Do it, once more if an agent has the seat by now and has done nothing on it: the lab gives the seat back. A page that
+   * waits to connect again may be used before it knows that the seat was taken.
+   * @template T
+   * @param {() => Promise<T>} work
+   */
+  async function onOwnSeat(work) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isTaken(error) || !(await comesBack())) throw error;
+      refresh();
+      return work();
+    }
+  }
+
+  /** Whether the lab gives the seat back. */
+  const comesBack = () => request("POST", "/v1/me/return", { token }).then(() => true, () => false);
 
   /**
    * Do it; what an open attention check refuses is done once that is answered.
@@ -67,7 +86,7 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   async function afterCheck(work, mayWait) {
     for (;;) {
       try {
-        return await work();
+        return await onOwnSeat(work);
       } catch (error) {
         if (!isOfCheck(error) || !mayWait) throw error;
         await read();
@@ -111,11 +130,7 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
         forget(who.placeKey);
         return setSignedOut(true);
       }
-      if (isTaken(error)) {
-        // The seat is given back as long as the agent on it has done nothing.
-        const isBack = await request("POST", "/v1/me/return", { token }).then(() => true, () => false);
-        return isBack ? refresh() : setTaken(error);
-      }
+      if (isTaken(error)) return (await comesBack()) ? refresh() : setTaken(error);
       setAway(true);
       setTimeout(refresh, waitAfter(error, about(wait.current)));
       wait.current = Math.min(2 * wait.current, LONGEST_WAIT_MS);
