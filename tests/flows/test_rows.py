@@ -105,5 +105,40 @@ async def test_a_conjoint_has_a_line_for_each_profile_that_a_member_saw(database
     assert {row["row"] for row in long} == {"1", "2", "3"}
 
 
+async def test_attributes_and_columns_stay_in_the_order_of_the_file(database: Database, tmp_path: Path) -> None:
+    choose = {"id": "choose", "kind": "choice", "title": "Which?"}
+    options = [{"id": letter, "text": f"{{{{row.{letter}}}}}"} for letter in "ab"]
+    attributes = {"rent": [800, 1200], "size_in_m2": [40, 60], "lift": ["yes", "no"]}
+    flats = {"id": "flats", "kind": "survey", "rows": {"attributes": attributes}}
+    items = [{"id": "x", "what": "this", "unit": "m", "a": 1}]
+    plain = {"id": "plain", "kind": "survey", "rows": items, "questions": [{"id": "n", "kind": "text", "title": "?"}]}
+    async with playing(
+        database, stages=[{**flats, "questions": [{**choose, "options": options}]}, plain], **a_cast()
+    ) as ana:
+        shown = (await ana.page("flats"))["view"]["questions"][0]["options"][0]["text"]
+        lines = await ana.data(tmp_path, "profiles_flats.csv")
+        rows = await ana.data(tmp_path, "rows.csv")
+
+    assert [part.partition(":")[0] for part in shown.split("; ")] == ["rent", "size in m2", "lift"]
+    assert [name for name in lines[0] if name in attributes] == [*attributes]
+    assert [*rows[0]][-3:] == ["what", "unit", "a"]
+
+
+async def test_arms_with_other_attributes_have_their_profiles_in_one_table(database: Database, tmp_path: Path) -> None:
+    options = [{"id": letter, "text": f"{{{{row.{letter}}}}}"} for letter in "ab"]
+    choose = {"id": "choose", "kind": "choice", "title": "Which?", "options": options}
+    flats = {"id": "flats", "kind": "survey", "rows": {"attributes": {"rent": [1, 2]}}, "questions": [choose]}
+    arms = [{"id": "rent"}, {"id": "both", "stages": {"flats": {"rows": {"attributes": {"size": [3, 4]}}}}}]
+    cast = a_cast(scripts={"flats": {"policy": "random"}})
+    cast["cohorts"] = [{"seats": [{"open": True}], "treatment": "rent"}] + [
+        {"seats": [{"persona": "cid"}], "treatment": arm["id"]} for arm in arms
+    ]
+    async with playing(database, stages=[flats], treatments=arms, **cast) as ana:
+        lines = await ana.data(tmp_path, "profiles_flats.csv")
+
+    shown = {(line["treatment"], line["rent"] != "", line["size"] != "") for line in lines}
+    assert shown == {("rent", True, False), ("both", True, True)}
+
+
 def _of(lines: list[dict[str, str]], one: dict[str, str]) -> list[dict[str, str]]:
     return [line for line in lines if line["participant_id"] == one["participant_id"]]

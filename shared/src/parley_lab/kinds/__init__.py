@@ -6,6 +6,7 @@ arguments. No code outside `stages/` depends on a particular kind.
 
 from parley_lab.kinds.data import (
     COLUMNS_OF_ROWS,
+    COLUMNS_OF_RUN,
     FILES_OF_THE_LAB,
     Answered,
     Column,
@@ -67,6 +68,7 @@ from parley_lab.kinds.view import (
 
 __all__ = [
     "COLUMNS_OF_ROWS",
+    "COLUMNS_OF_RUN",
     "FILES_OF_THE_LAB",
     "MEDIATE",
     "PAGE",

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -20,14 +20,14 @@ from parley_lab.formats.exports import balance, rows
 from parley_lab.formats.exports.readers import ReadFor
 from parley_lab.formats.workbook.data import write_data
 from parley_lab.formats.workbook.facts import FORMAT as WORKBOOK
-from parley_lab.kinds import COLUMNS_OF_ROWS, Report, Reporter, Table
+from parley_lab.kinds import COLUMNS_OF_ROWS, COLUMNS_OF_RUN, Report, Reporter, Table
 from parley_lab.kinds.stages import parts_of, require_kinds
 from parley_lab.store.session import Database, Session
 
 EXPORT_VERSION: Final = 2
 """Increases when a change of a file would break scripts that read it."""
 CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv", "members.csv")
-_CALLED: Final = ("endpoint", "model")
+_CALLED: Final = COLUMNS_OF_RUN[-2:]
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
 """A file, its columns, its source rows, and the function from a source row to lines."""
@@ -111,7 +111,8 @@ def _made_up(experiment: Any, called: Sequence[Any], *, is_rehearsed: bool) -> s
 def _marks(experiment: Any, called: Sequence[Mapping[str, Any]], made_up: str) -> dict[str, Any]:
     """The first columns of every table: the run, and the models that answered in it."""
     lists = {name: "; ".join(dict.fromkeys(filter(None, (row[name] for row in called)))) for name in _CALLED}
-    return {"experiment_id": experiment.id, "made_up": made_up, "model_mode": experiment.model_mode, **lists}
+    run = (experiment.id, made_up, experiment.model_mode, *(lists[name] for name in _CALLED))
+    return dict(zip(COLUMNS_OF_RUN, run, strict=True))
 
 
 def _manifest(
@@ -347,11 +348,19 @@ def _report(reporter: Reporter, row: Mapping[str, Any], lines: Iterable[Mapping[
 
 
 def _stages_with_tables(arms: Mapping[str, Resolved]) -> dict[Table, dict[str, None]]:
+    """The stages of each table. A table of which arms have other columns has those of all arms."""
+    found = [
+        (table, stage_id)
+        for resolved in arms.values()
+        for stage_id in resolved.stage_ids
+        if (table := rows.table_of(resolved, stage_id)) is not None
+    ]
+    columns: dict[str, dict[str, None]] = {}
+    for table, _ in found:
+        columns.setdefault(table.name, {}).update(dict.fromkeys(table.columns))
     stages: dict[Table, dict[str, None]] = {}
-    for resolved in arms.values():
-        for stage_id in resolved.stage_ids:
-            if (table := rows.table_of(resolved, stage_id)) is not None:
-                stages.setdefault(table, {})[stage_id] = None
+    for table, stage_id in found:
+        stages.setdefault(replace(table, columns=tuple(columns[table.name])), {})[stage_id] = None
     return stages
 
 

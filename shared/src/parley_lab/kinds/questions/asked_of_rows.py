@@ -20,6 +20,7 @@ from pydantic import (
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, Problem
 from parley_lab.contracts.experiment import StageConfig
+from parley_lab.kinds import COLUMNS_OF_RUN
 from parley_lab.kinds.questions.profiles import bad_attributes
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import (
@@ -40,8 +41,8 @@ from parley_lab.kinds.questions.rows import (
 Json = Any
 _ROWS: Final[TypeAdapter[Rows]] = TypeAdapter(AnyRows)
 _OF_ROWS: Final = ("rows", "one_page_each")
-_OF_DATA: Final = ("stage", "row")
-"""The columns that `rows.csv` has beside those of the rows."""
+_OF_DATA: Final = (*COLUMNS_OF_RUN, "treatment", "stage", "row")
+"""The columns that `rows.csv` has beside those of the rows, and the one beside which tables have the factors."""
 _ROW_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from parley_lab.base.errors import Problem
-from parley_lab.kinds import COLUMNS_OF_ROWS
+from parley_lab.kinds import COLUMNS_OF_ROWS, COLUMNS_OF_RUN
 from parley_lab.kinds.questions.rows import Rows
 
 Json = Any
@@ -54,7 +54,7 @@ def bad_attributes(rows: Rows) -> Iterator[Problem]:
     for name, levels in rows.attributes.items():
         if not levels or len(set(levels)) != len(levels):
             yield Problem(f"rows.attributes.{name}", f"{len(levels)} levels", "at least one level, each once")
-        if name in COLUMNS_OF_PROFILES or name in COLUMNS_OF_ROWS:
+        if name in (*COLUMNS_OF_PROFILES, *COLUMNS_OF_ROWS, *COLUMNS_OF_RUN):
             yield Problem(f"rows.attributes.{name}", repr(name), "another name: the data have this column")
     unknown = [*_unknown_levels(rows)]
     yield from unknown

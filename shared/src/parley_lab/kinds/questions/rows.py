@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
@@ -78,6 +79,26 @@ class Rows(Document):
     levels: dict[Slug, tuple[str, ...]] = Field(default={}, max_length=4)
     """Names with columns, such as `anchor: [low, high]`: for each participant and row one of the columns is drawn, each
     as often, and `{{row.anchor}}` is the row's value in it."""
+    names: SkipJsonSchema[tuple[str, ...]] = Field(default=(), exclude_if=rules.is_empty)
+    """The columns, or the attributes, in the order of the file. The lab fills it in: keys of stored objects keep no
+    order."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_order(cls, fields: Json) -> Json:
+        if not isinstance(fields, Mapping):
+            return fields
+        items, attributes = fields.get("items"), fields.get("attributes")
+        listed = [attributes] if attributes else items if isinstance(items, list | tuple) else ()
+        if not all(isinstance(one, Mapping) for one in listed):
+            return fields
+        names = [*dict.fromkeys([*fields.get("names", ()), *(name for one in listed for name in one)])]
+        found = {**fields, "names": names}
+        return (
+            {**found, "attributes": {one: attributes[one] for one in names if one in attributes}}
+            if attributes
+            else found
+        )
 
     @property
     def listed(self) -> Sequence[Mapping[str, Cell]]:
@@ -93,8 +114,9 @@ class Rows(Document):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that any row has."""
-        return tuple(dict.fromkeys(name for item in self.listed for name in item))
+        """The columns that any row has, in the order of the file."""
+        found = dict.fromkeys(name for item in self.listed for name in item)
+        return tuple(dict.fromkeys([*(name for name in self.names if name in found), *found]))
 
     @property
     def is_drawn(self) -> bool:

@@ -102,6 +102,7 @@ def test_what_is_asked_is_what_was_drawn_and_what_the_data_say() -> None:
         ({"attributes": {"price": [1, 1]}, "never": [], "draw": 1}, "rows.attributes.price"),
         ({"attributes": {"chosen": [1, 2]}, "never": []}, "rows.attributes.chosen"),
         ({"attributes": {"treatment": [1, 2]}, "never": []}, "rows.attributes.treatment"),
+        ({"attributes": {"model": [1, 2]}, "never": []}, "rows.attributes.model"),
         ({"take": 1}, "rows.take"),
         ({"items": [{"what": "x"}], "attributes": {}}, "rows"),
     ],

@@ -287,6 +287,8 @@ def test_a_problem_of_a_row_says_the_question_of_the_file_and_the_row() -> None:
         ({"items": [{"id": "a" * 60, "what": "x", "low": 1}]}, "rows.items[0].id"),
         ({"items": [*ITEMS[:2], {"id": "x", "what": "x", "low": 1, "row": 1}]}, "rows.items[2].row"),
         ({"items": [{"what": "x", "low": 1, "stage": "s"}]}, "rows.items[0].stage"),
+        ({"items": [{"what": "x", "low": 1, "treatment": "s"}]}, "rows.items[0].treatment"),
+        ({"items": [{"what": "x", "low": 1, "model": "s"}]}, "rows.items[0].model"),
         ({"take": 9}, "rows.take"),
         ({"take": 3, "by": "topic"}, "rows.take"),
         ({"by": "topic"}, "rows.by"),
