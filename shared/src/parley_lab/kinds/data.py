@@ -9,7 +9,7 @@ from uuid import UUID
 from parley_lab.kinds.view import PAGE, Json, LabView, View
 
 COLUMNS_OF_RUN: Final = ("experiment_id", "made_up", "model_mode", "endpoint", "model")
-"""The first columns of every table, which say of which run it is; a column of the table with such a name replaces it."""
+"""The first columns of every table, which say of which run it is; a column of that name replaces it."""
 COLUMNS_OF_ROWS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "stage")
 """The columns that say which stage in which cohort a row of a kind's table is of."""
 
