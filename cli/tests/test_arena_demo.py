@@ -18,7 +18,8 @@ REPLICATES = 3
 ROUNDS = 20
 FIGURES = {"cooperation.svg", "cooperation_over_time.svg", "payoffs.svg"}
 DRAWN_FROM = {"cooperation.csv", "cooperation_over_time.csv", "payoffs.csv"}
-TABLES = DRAWN_FROM | {"cautions.csv", "games.csv", "leaderboard.csv", "measures.csv", "pairs.csv", "rounds.csv"}
+OF_GAMES = {"cautions.csv", "games.csv", "leaderboard.csv", "measures.csv", "overview.csv", "pairs.csv", "rounds.csv"}
+TABLES = DRAWN_FROM | OF_GAMES
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:

@@ -75,3 +75,12 @@ def test_a_chart_of_too_many_rows_says_so(tmp_path: Path) -> None:
     assert len(found.rows) == MOST_ROWS
     assert found.cautions == [f"The first {MOST_ROWS} of {MOST_ROWS + 1} rows are drawn."]
     assert not found.is_made_up
+
+
+def test_an_arena_has_a_curve_over_alpha_where_opponents_play_by_chance(tmp_path: Path) -> None:
+    columns = ("player", "name", "alpha", "count", "mean", "low", "high")
+    write(tmp_path, "cooperation_over_alpha", columns, ("tft", "Tit", 0.25, 2, 0.3, "", ""))
+
+    (found,) = charts(tmp_path)
+
+    assert (found.id, found.rows) == ("cooperation-over-alpha", [["Tit", 0.25, 0.3, None, None]])

@@ -222,6 +222,7 @@ def _of_games(folder: Path) -> Iterator[_Wanted]:
         yield _leaderboard(convention)
     yield _heat_map()
     yield _curves()
+    yield _over_alpha()
     yield _payoffs()
 
 
@@ -254,7 +255,7 @@ def _heat_map() -> _Wanted:
         "cooperation",
         "How often the row cooperates with the column",
         "cooperation",
-        ("name", "opponent_name", "games", "mean"),
+        ("player", "name", "opponent", "opponent_name", "games", "mean"),
         {
             "encoding": place,
             "layer": [
@@ -286,6 +287,26 @@ def _curves() -> _Wanted:
             ],
         },
         numbers=("round", "mean", "low", "high"),
+    )
+
+
+def _over_alpha() -> _Wanted:
+    alpha = {"field": "alpha", "type": "quantitative", "scale": _COOPERATION, "title": "alpha of the opponent"}
+    player = {"field": "name", "type": "nominal", "title": "player"}
+    share = {"type": "quantitative", "scale": _COOPERATION, "title": "cooperation"}
+    return _Wanted(
+        "cooperation-over-alpha",
+        "Cooperation over alpha of the opponent",
+        "cooperation_over_alpha",
+        ("name", "alpha", "mean", "low", "high"),
+        {
+            "encoding": {"x": alpha, "color": player},
+            "layer": [
+                {"mark": "rule", "encoding": {"y": {"field": "low", **share}, "y2": {"field": "high"}}},
+                {"mark": {"type": "line", "point": True}, "encoding": {"y": {"field": "mean", **share}}},
+            ],
+        },
+        numbers=("alpha", "mean", "low", "high"),
     )
 
 

@@ -19,6 +19,9 @@ Rule = Callable[[str, str, float], Action]
 PolicyName = Literal["ALLC", "ALLD", "TFT", "GRIM", "GTFT", "WSLS", "RANDOM"]
 PersonaType = Literal["cooperative", "tit_for_tat", "selfish", "forgiving", "random", "custom"]
 
+ALPHA: Final = 0.5
+"""How often RANDOM and the persona `random` cooperate where nothing else is said."""
+
 
 class Policy(Document):
     """A player that follows a fixed rule."""
@@ -52,7 +55,7 @@ def rule_of(policy: Policy, payoffs: Payoffs) -> Rule:
     if policy.policy == "GTFT":
         return _generous(generosity_of(payoffs) if policy.generosity is None else policy.generosity)
     if policy.policy == "RANDOM":
-        return _random(0.5 if policy.alpha is None else policy.alpha)
+        return _random(ALPHA if policy.alpha is None else policy.alpha)
     return _POLICIES[policy.policy]
 
 
@@ -138,7 +141,7 @@ _PERSONAS: Final[dict[PersonaType, Rule]] = {
     "tit_for_tat": _tit_for_tat,
     "selfish": _always_defect,
     "forgiving": _forgive_one,
-    "random": _random(0.5),
+    "random": _random(ALPHA),
     # A free persona has no rule; with the mock it plays TFT, as documented.
     "custom": _tit_for_tat,
 }

@@ -15,6 +15,10 @@ from parley_lab.kinds.stages.matrix_game.arena.games import (
     with_pairs,
 )
 from parley_lab.kinds.stages.matrix_game.arena.intervals import Estimate
+from parley_lab.kinds.stages.matrix_game.arena.over_alpha import COLUMNS as ALPHA_COLUMNS
+from parley_lab.kinds.stages.matrix_game.arena.over_alpha import Alphas, over_alpha
+from parley_lab.kinds.stages.matrix_game.arena.overview import COLUMNS as OVERVIEW_COLUMNS
+from parley_lab.kinds.stages.matrix_game.arena.overview import overview
 from parley_lab.kinds.stages.matrix_game.arena.plots import plots
 from parley_lab.kinds.stages.matrix_game.arena.standings import (
     CONVENTIONS,
@@ -47,6 +51,7 @@ class GamesReporter(Reporter):
         self._pairing = Pairing(tells_stages=len(stage_ids) > 1)
         self._games: list[tuple[Row, PlayedGame]] = []
         self._arms: list[str] = []
+        self._alphas: list[Alphas] = []
         self._without_result: Counter[str] = Counter()
         self._names: dict[str, set[str]] = {}
         self._is_dilemma = True
@@ -61,6 +66,7 @@ class GamesReporter(Reporter):
         where = {column: placed[0].get(column) for column in _WHERE}
         self._games.append((where, games_from(placed)[0]))
         self._arms.append(arm_of(placed[0]))
+        self._alphas.append((placed[0].get("alpha_a"), placed[0].get("alpha_b")))
         self._is_dilemma = self._is_dilemma and placed[0].get("is_dilemma") is not False
         for side in ("a", "b"):
             self._names.setdefault(str(placed[0][f"player_{side}"]), set()).add(
@@ -72,18 +78,31 @@ class GamesReporter(Reporter):
         if not games:
             return None
         drawn = plots([*zip(self._arms, games, strict=True)], self._called(), is_dilemma=self._is_dilemma)
+        pairs = _pairs_table(games)
         return Report(
             tables=(
+                self._overview(pairs, len(games)),
                 _games_table(self._games),
-                _pairs_table(games),
+                pairs,
                 _measures_table(games),
                 _leaderboard(games),
                 self._cautions(games),
                 *(ReportTable(plot.name, plot.columns, plot.rows) for plot in drawn),
+                *self._over_alpha(games),
             ),
             figures={f"{plot.name}.svg": plot.drawing for plot in drawn},
             lines=tuple(self._lines(games)),
         )
+
+    def _overview(self, pairs: ReportTable, games: int) -> ReportTable:
+        whole = [row for row in pairs.rows if row["rounds"] == ALL_ROUNDS]
+        return ReportTable("overview", OVERVIEW_COLUMNS, tuple(overview(whole, games, is_dilemma=self._is_dilemma)))
+
+    def _over_alpha(self, games: Sequence[PlayedGame]) -> Iterator[ReportTable]:
+        rows = over_alpha(zip(self._alphas, games, strict=True), self._called())
+        if rows:
+            word = "cooperation" if self._is_dilemma else "first_action"
+            yield ReportTable(f"{word}_over_alpha", ALPHA_COLUMNS, tuple(rows))
 
     def _called(self) -> dict[str, str]:
         """The players' names in figures: the profile's name, if it is unique and the same in all games."""

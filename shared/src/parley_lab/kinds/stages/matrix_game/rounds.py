@@ -10,6 +10,7 @@ from parley_lab.kinds.stages.matrix_game.game import SEATS, Game, message_key, m
 from parley_lab.kinds.stages.matrix_game.payoffs import violations
 from parley_lab.kinds.stages.matrix_game.prompts import PlayedRound
 from parley_lab.kinds.stages.matrix_game.protocol import promise
+from parley_lab.kinds.stages.matrix_game.script import script_of
 
 _OF_A_PLAYER: Final = (
     "participant",
@@ -25,6 +26,7 @@ _OF_A_PLAYER: Final = (
     "message",
     "signal",
     "violations",
+    "alpha",
 )
 OWNERS: Final = tuple((f"participant_{seat}", f"treatment_{seat}") for seat in SEATS)
 COLUMNS: Final = ("status", "is_dilemma", "round", *(f"{name}_{seat}" for name in _OF_A_PLAYER for seat in SEATS))
@@ -42,6 +44,7 @@ def rows(game: Game, view: LabView) -> Iterator[dict[str, Json]]:
         **{f"participant_{seat}": _path(game, view, seat) for seat in SEATS},
         **{f"player_{seat}": _player(game, view, seat) for seat in SEATS},
         **{f"name_{seat}": _name(game, view, seat) for seat in SEATS},
+        **{f"alpha_{seat}": _alpha(game, view, seat) for seat in SEATS},
     }
     turns = game.turns(0)
     totals = [list(accumulate((turn.points[side] for turn in turns), initial=0)) for side in (0, 1)]
@@ -95,6 +98,13 @@ def _name(game: Game, view: LabView, seat: str) -> str:
     """The player's name for the others."""
     member = _seated(game, view, seat)
     return "" if member is None else member.name
+
+
+def _alpha(game: Game, view: LabView, seat: str) -> float | None:
+    """The probability with which a script that plays by chance cooperates; None: it plays by another rule."""
+    member = _seated(game, view, seat)
+    script = None if member is None or member.player != "script" else script_of(game.stage, member)
+    return None if script is None else script.alpha_of_chance
 
 
 def _seated(game: Game, view: LabView, seat: str) -> Member | None:

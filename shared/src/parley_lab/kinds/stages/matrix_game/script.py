@@ -10,7 +10,15 @@ from parley_lab.contracts.experiment import Document
 from parley_lab.kinds import Json, Member, form
 from parley_lab.kinds.stages.matrix_game.config import MatrixGameStage
 from parley_lab.kinds.stages.matrix_game.payoffs import Payoffs
-from parley_lab.kinds.stages.matrix_game.policies import PersonaType, Policy, PolicyName, Rule, persona_rule, rule_of
+from parley_lab.kinds.stages.matrix_game.policies import (
+    ALPHA,
+    PersonaType,
+    Policy,
+    PolicyName,
+    Rule,
+    persona_rule,
+    rule_of,
+)
 
 
 class Script(Document):
@@ -30,6 +38,13 @@ class Script(Document):
         if self.policy is not None:
             Policy(policy=self.policy, alpha=self.alpha, generosity=self.generosity)
         return self
+
+    @property
+    def alpha_of_chance(self) -> float | None:
+        """The probability of cooperation in every round, whatever the opponent does; None: the rule is another one."""
+        if self.policy == "RANDOM":
+            return ALPHA if self.alpha is None else self.alpha
+        return ALPHA if self.persona == "random" else None
 
     def rule(self, payoffs: Payoffs) -> Rule:
         """The rule for a player whose own points come first in `payoffs`.

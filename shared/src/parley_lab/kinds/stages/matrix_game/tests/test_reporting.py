@@ -170,3 +170,36 @@ def test_players_whose_names_are_drawn_or_shared_are_called_by_their_ids() -> No
     both = the_report([*rows("TFT", "ALLD", "c1", name_a="Bear", name_b="Bear")]).figures["payoffs.svg"]
     assert "TFT" in both
     assert "ALLD" in both
+
+
+def test_the_overview_counts_games_and_names_the_pairs_that_earn_the_most_and_the_least() -> None:
+    tables = reported(
+        [*rows("ALLC", "ALLC", "c1")],
+        [*rows("ALLD", "ALLD", "c2")],
+        [*rows("TFT", "ALLD", "c3")],
+        [*rows("TFT", "ALLD", "c4")],
+        [*rows("TFT", "ALLC", "c5", status="failed")],
+    )
+
+    found = {row["figure"]: row for row in tables["overview"]}
+
+    assert found["games"]["value"] == 4
+    # A pair is one value, the mean of both players: 1, 0 and 0.01.
+    assert found["cooperation"]["value"] == pytest.approx(1.01 / 3)
+    assert (found["best_pair"]["pair"], found["best_pair"]["value"]) == ("ALLC vs ALLC", 3.0)
+    assert (found["worst_pair"]["pair"], found["worst_pair"]["value"]) == ("ALLD vs ALLD", 1.0)
+
+
+def test_a_single_pair_is_neither_the_best_nor_the_worst() -> None:
+    tables = reported([*rows("TFT", "ALLD", "c1", is_dilemma=False)])
+    assert [row["figure"] for row in tables["overview"]] == ["games", "first_action"]
+
+
+def test_cooperation_over_alpha_is_that_with_opponents_who_play_by_chance() -> None:
+    games = [[*rows("TFT", "ALLD", f"c{alpha}", alpha_a=None, alpha_b=alpha)] for alpha in (0.0, 0.5)]
+    other = [*rows("ALLC", "TFT", "c9", alpha_a=1.0, alpha_b=None)]
+
+    found = {(row["player"], row["alpha"]): row["mean"] for row in reported(*games, other)["cooperation_over_alpha"]}
+
+    assert found == {("TFT", 0.0): 0.02, ("TFT", 0.5): 0.02, ("TFT", 1.0): 1.0}
+    assert "cooperation_over_alpha" not in reported(*games[:1])
