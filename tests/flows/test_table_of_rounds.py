@@ -26,9 +26,14 @@ async def test_the_table_of_rounds_gives_the_measures(database: Database, tmp_pa
 
     written = await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
     with (tmp_path / "rounds.csv").open() as lines:
-        games = games_from(with_pairs(csv.DictReader(lines), Pairing()))
+        rounds = [*csv.DictReader(lines)]
+    games = games_from(with_pairs(rounds, Pairing()))
 
     assert written.manifest["rows"]["rounds.csv"] == 200
+    assert {(row["player_a"], row["alpha_a"], row["alpha_b"]) for row in rounds} == {
+        ("tft", "", ""),
+        ("chance", "0.5", ""),
+    }
     assert [(game.pair, game.replicate) for game in games] == [
         ("chance vs tft", 0),
         ("chance vs tft", 1),

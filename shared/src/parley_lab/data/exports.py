@@ -169,8 +169,9 @@ _COHORT_STAGES: Final = f"""
         THEN x.state END AS state,
         x.result,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
-            'profile', m.profile, 'persona', m.agent_config ->> 'persona_id', 'status', m.status,
-            'stage_ids', m.stage_ids, 'position', m.position, 'treatment', m.treatment_id) ORDER BY m.path)
+            'profile', m.profile, 'persona', m.agent_config ->> 'persona_id', 'script', m.agent_config -> 'script',
+            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'treatment', m.treatment_id)
+            ORDER BY m.path)
         FROM {ATTENDANCE} m WHERE m.cohort_id = c.id AND m.kind = 'participant') AS members,
         (SELECT jsonb_object_agg(o.id, jsonb_build_array(o.path, o.profile ->> 'name'))
             FROM stays s JOIN members here ON here.id = s.member_id JOIN {ATTENDANCE} o ON o.cohort_id = s.cohort_id

@@ -220,9 +220,11 @@ def _of_games(folder: Path) -> Iterator[_Wanted]:
     conventions = dict.fromkeys(row["convention"] for row in _rows(folder, "leaderboard"))
     for convention in conventions:
         yield _leaderboard(convention)
-    yield _heat_map()
-    yield _curves()
-    yield _over_alpha()
+    is_dilemma = not (folder / "first_action.csv").is_file()
+    word, title = ("cooperation", "cooperates") if is_dilemma else ("first_action", "takes the first action")
+    yield _heat_map(word, title)
+    yield _curves(word)
+    yield _over_alpha(word)
     yield _payoffs()
 
 
@@ -244,17 +246,21 @@ def _leaderboard(convention: str) -> _Wanted:
     )
 
 
-def _heat_map() -> _Wanted:
+def _beginning(word: str) -> str:
+    return word.capitalize().replace("_", " ")
+
+
+def _heat_map(table: str, title: str) -> _Wanted:
     place = {
-        "y": {"field": "name", "type": "nominal", "title": "cooperates"},
+        "y": {"field": "name", "type": "nominal", "title": title},
         "x": {"field": "opponent_name", "type": "nominal", "title": "with", "axis": {"labelAngle": -45}},
     }
     share = {"field": "mean", "type": "quantitative", "scale": _COOPERATION, "title": "share"}
     text = {"field": "mean", "type": "quantitative", "format": ".0%"}
     return _Wanted(
         "cooperation",
-        "How often the row cooperates with the column",
-        "cooperation",
+        f"How often the row {title} with the column",
+        table,
         ("player", "name", "opponent", "opponent_name", "games", "mean"),
         {
             "encoding": place,
@@ -267,14 +273,14 @@ def _heat_map() -> _Wanted:
     )
 
 
-def _curves() -> _Wanted:
+def _curves(word: str) -> _Wanted:
     round_number = {"field": "round", "type": "quantitative", "axis": {"tickMinStep": 1}, "title": "round"}
     player = {"field": "name", "type": "nominal", "title": "player"}
-    share = {"type": "quantitative", "scale": _COOPERATION, "title": "cooperation"}
+    share = {"type": "quantitative", "scale": _COOPERATION, "title": word.replace("_", " ")}
     return _Wanted(
         "cooperation-over-time",
-        "Cooperation over rounds",
-        "cooperation_over_time",
+        f"{_beginning(word)} over rounds",
+        f"{word}_over_time",
         ("name", "round", "mean", "low", "high"),
         {
             "encoding": {"x": round_number, "color": player},
@@ -290,14 +296,14 @@ def _curves() -> _Wanted:
     )
 
 
-def _over_alpha() -> _Wanted:
+def _over_alpha(word: str) -> _Wanted:
     alpha = {"field": "alpha", "type": "quantitative", "scale": _COOPERATION, "title": "alpha of the opponent"}
     player = {"field": "name", "type": "nominal", "title": "player"}
-    share = {"type": "quantitative", "scale": _COOPERATION, "title": "cooperation"}
+    share = {"type": "quantitative", "scale": _COOPERATION, "title": word.replace("_", " ")}
     return _Wanted(
         "cooperation-over-alpha",
-        "Cooperation over alpha of the opponent",
-        "cooperation_over_alpha",
+        f"{_beginning(word)} over alpha of the opponent",
+        f"{word}_over_alpha",
         ("name", "alpha", "mean", "low", "high"),
         {
             "encoding": {"x": alpha, "color": player},

@@ -1,15 +1,20 @@
 /** One chart of the data: drawn, as a table, and as its specification. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { get } from "./api.js";
-import { Copy, Failure, Loading, Rows, Switch, useLoaded } from "./ui.js";
+import { Choice, Copy, Failure, Loading, Rows, Switch, useLoaded } from "./ui.js";
 import { inDigits, t } from "./words.js";
 
 const SHOWN_ROWS = 200;
 const REDRAWN_MS = 200;
 const COLOURS = 8;
 
-/** A card that loads its chart once it comes near the window. @param {{ experiment: string, head: any }} props */
-export function ChartCard({ experiment, head }) {
+/**
+ * A card that loads its chart once it comes near the window.
+ * @param {{ experiment: string, heads: any[], draw?: any, isWide?: boolean }} props `heads`: of several, the reader chooses one. `draw`: a component that draws it otherwise.
+ */
+export function ChartCard({ experiment, heads, draw = Drawn, isWide = false }) {
+  const [chosen, setChosen] = useState(heads[0].id);
+  const head = heads.find((one) => one.id === chosen) ?? heads[0];
   const card = useRef(/** @type {HTMLElement | null} */ (null));
   const [isNear, setNear] = useState(false);
   useEffect(() => {
@@ -17,11 +22,12 @@ export function ChartCard({ experiment, head }) {
     if (card.current) watch.observe(card.current);
     return () => watch.disconnect();
   }, []);
-  return html`<section ref=${card} class="c-card"><h2>${t(head.title)}</h2>${isNear ? h(Shown, { path: `/experiments/${experiment}/charts/${encodeURIComponent(head.id)}`, title: t(head.title) }) : h(Loading, {})}</section>`;
+  return html`<section ref=${card} class=${isWide ? "c-card c-whole" : "c-card"}><h2>${t(head.title)}</h2>${heads.length > 1 ? h(Choice, { label: t("Convention"), isHidden: false, value: head.id, options: heads.map((one) => /** @type {[string, string]} */ ([one.id, t(one.title)])), onChoose: setChosen }) : null}
+    ${isNear ? h(Shown, { key: head.id, path: `/experiments/${experiment}/charts/${encodeURIComponent(head.id)}`, title: t(head.title), draw }) : h(Loading, {})}</section>`;
 }
 
-/** @param {{ path: string, title: string }} props */
-function Shown({ path, title }) {
+/** @param {{ path: string, title: string, draw: any }} props */
+function Shown({ path, title, draw }) {
   const [view, setView] = useState("chart");
   const loaded = useLoaded(() => get(path), [path]);
   const chart = loaded.data;
@@ -30,7 +36,7 @@ function Shown({ path, title }) {
   return html`<div class="c-chart-head"><span class="c-small">${t("{count} row of {table}.csv|{count} rows of {table}.csv", { count: chart.rows.length, table: chart.table })}${chart.is_made_up ? ` · ${t("made up")}` : ""}</span>
       ${h(Switch, { label: t("Show {title} as", { title }), value: view, options: [["chart", t("chart")], ["table", t("table")], ["spec", t("specification")]], onChoose: setView })}</div>
     ${chart.cautions.map((/** @type {string} */ one) => html`<p class="notice warning">${one}</p>`)}
-    ${view === "chart" ? h(Drawn, { chart, title }) : null}
+    ${view === "chart" ? h(draw, { chart, title }) : null}
     ${view === "table" ? h(Rows, { caption: title, isCompact: true, columns: chart.columns, rows: chart.rows.slice(0, SHOWN_ROWS).map(inCells) }) : null}
     ${view === "spec" ? html`<pre class="c-raw" tabindex="0" aria-label=${t("specification")}>${JSON.stringify(chart.spec, null, 1)}</pre>${h(Copy, { text: spec, children: t("Copy with its rows") })}` : null}`;
 }

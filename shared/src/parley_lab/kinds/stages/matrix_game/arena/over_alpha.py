@@ -10,7 +10,7 @@ from parley_lab.kinds.stages.matrix_game.arena.intervals import estimate
 
 COLUMNS: Final = ("player", "name", "alpha", "count", "mean", "low", "high")
 Alphas = tuple[float | None, float | None]
-"""Of the players of a game; None: does not play by chance."""
+"""The alpha of each player of a game; None: the player has another rule."""
 
 
 def over_alpha(games: Iterable[tuple[Alphas, PlayedGame]], names: Mapping[str, str]) -> list[dict[str, Any]]:
