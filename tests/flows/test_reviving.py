@@ -1,5 +1,6 @@
 """Retrying failed members on request: they go on where they were, and missed parts stay missed."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +9,7 @@ import pytest
 from parley_lab.base.errors import Conflict
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.experiments.reviving import Revived, retry_failed
+from parley_lab.orchestrator.settling import settle
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import Telling, small
@@ -161,3 +163,23 @@ async def test_a_draft_has_no_one_to_revive(database: Database) -> None:
 
     with pytest.raises(Conflict):
         await revive(lab, experiment_id)
+
+
+async def test_a_member_who_is_tried_again_has_the_time_of_the_stage_again(database: Database) -> None:
+    model = Model("c1/m1/")
+    lab = DrainLab(database, models={"mock": model})
+    limited = SURVEY.replace("parley: 1\n", "parley: 1\npace: live\n").replace(
+        "kind: survey, ask: sequential,", "kind: survey, ask: sequential, stay: {at_most_seconds: 600},"
+    )
+    experiment_id = await lab.start(limited)
+    await lab.drain()
+    assert (await members(lab))[0][1] == "failed"
+    lab.clock.advance(3600)
+
+    async with lab.database.transaction() as session:
+        await retry_failed(session, experiment_id, lab.clock.now())
+    (cohort,) = await lab.rows("SELECT id FROM cohorts")
+    await settle(database, cohort.id, lab.clock.now())
+
+    timers = await lab.rows("SELECT state, due_at FROM timers WHERE purpose = 'stay_most' AND path LIKE 'c1/m1/%'")
+    assert [tuple(row) for row in timers] == [("armed", lab.clock.now() + timedelta(seconds=600))]

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api
 from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.people.standing_in import stand_in
 
 pytestmark = pytest.mark.postgres
@@ -144,3 +145,48 @@ async def test_a_visit_to_ones_own_end_alerts_no_staff(api: Api) -> None:
 
     assert [one["type"] for one in before] == ["rejoined"]
     assert (count, len(after)) == (2, 2)
+
+
+async def back_after_a_stand_in(api: Api, **changes: Any) -> tuple[str, str]:
+    """The experiment, and the token of a person whose seat an agent had from their 20th to their 21st second."""
+    experiment_id = await api.running(**{**STUDY, **changes})
+    joined = (await api.take_seat(experiment_id, profile={"name": "Ada"})).json()
+    token: str = joined["token"]
+    await api.settle(experiment_id)
+    api.clock.advance(20)
+    await let_play_on(api, UUID(joined["member_id"]))
+    await api.settle(experiment_id)
+    assert (await api.participant(token, "POST", "/v1/me/return")).status_code == 200
+    await api.settle(experiment_id)
+    return experiment_id, token
+
+
+async def test_a_person_who_is_back_may_go_on_after_the_least_time(api: Api) -> None:
+    asked, talk = STUDY["stages"]
+    _, token = await back_after_a_stand_in(api, stages=[{**asked, "stay": {"at_least_seconds": 120}}, talk])
+
+    early = await api.advance(token, "q", {"why": "Because."})
+    api.clock.advance(99)
+    late = await api.advance(token, "q", {"why": "Because."})
+
+    assert (early.json()["reason"], late.status_code) == ("not_yet", 200)
+
+
+async def test_a_person_who_is_back_waits_for_others_no_longer_than_the_file_says(api: Api) -> None:
+    meet = {**STUDY["stages"][0], "progress": {"wait_for_all": True, "at_most_seconds": 300, "then": "release"}}
+    experiment_id, token = await back_after_a_stand_in(api, stages=[meet])
+
+    api.clock.advance(300)
+    await fire_due_timers(api.database, api.clock.now())
+    await api.settle(experiment_id)
+
+    assert (await api.participant(token, "GET", "/v1/me")).json()["status"] == "released"
+
+
+async def test_a_person_who_is_back_gets_the_checks_of_the_schedule(api: Api) -> None:
+    _, token = await back_after_a_stand_in(api, attention_checks={"every_seconds": 100, "seconds": 30})
+
+    api.clock.advance(100)
+    await fire_due_timers(api.database, api.clock.now())
+
+    assert (await api.participant(token, "GET", "/v1/me")).json()["status"] == "attention_check"

@@ -14,7 +14,6 @@ from parley_lab.answers.advancing import end_member
 from parley_lab.answers.answering import write_page
 from parley_lab.answers.filling_in import fill_in
 from parley_lab.answers.going_on import go_on
-from parley_lab.base import seeds
 from parley_lab.base.errors import Conflict, InvalidInput
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import STILL_IN
@@ -22,48 +21,32 @@ from parley_lab.kinds import PAGE, Ask, Blocked, Done
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.alerts import raise_alert
+from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.cohort_state import CohortState, record
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
 from parley_lab.members.stays import LEAST, MOST, may_go_on, path_of
 from parley_lab.store.session import ReadSession, Session
-from parley_lab.store.statements import as_json
 
 TIME_IS_UP: Final = "the time for a stage was up"
 _AGAIN_SECONDS: Final = 5.0
-
-_ARM: Final = text(
-    """
-    INSERT INTO timers (id, path, cohort_id, member_id, purpose, due_at)
-    SELECT g.id, g.path, :cohort_id, g.member_id, g.purpose, g.due_at
-    FROM jsonb_to_recordset(CAST(:timers AS jsonb)) AS g(id uuid, path text, member_id uuid, purpose text,
-        due_at timestamptz)
-    ON CONFLICT DO NOTHING RETURNING member_id
-    """
-)
 
 
 async def arm_stays(
     session: Session, cohort: CohortState, stage: StageConfig, members: Iterable[Attendee], now: datetime
 ) -> None:
-    """Start the times of those who are on the stage, each once, and tell people. The caller holds the cohort's lock."""
+    """Start the times of those who are on the stage, each once, and again where it was cancelled; tell people.
+
+    The caller holds the cohort's lock.
+    """
     members = list(members)
     timers = [
-        {
-            "id": seeds.row_id(cohort.experiment_id, path),
-            "path": path,
-            "member_id": member.id,
-            "purpose": purpose,
-            "due_at": now + timedelta(seconds=limit),
-        }
+        WantedTimer(member.id, path_of(member.path, stage.id, purpose), purpose, now + timedelta(seconds=limit))
         for member in members
         for purpose, limit in _limits(cohort.stage_for(member, stage))
         if limit is not None and (purpose == MOST or member.player == "person")
-        for path in [path_of(member.path, stage.id, purpose)]
     ]
-    if not timers:
-        return
-    armed = {row.member_id for row in await session.all(_ARM, {"cohort_id": cohort.id, "timers": as_json(timers)})}
+    armed = await arm(session, cohort.experiment_id, cohort.id, timers)
     for member in members:
         if member.id in armed and member.player == "person":
             told = {"stage_id": stage.id}

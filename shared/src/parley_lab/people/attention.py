@@ -15,12 +15,12 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member, record_of
-from parley_lab.base import seeds
 from parley_lab.base.errors import Paused
 from parley_lab.contracts import lives
 from parley_lab.contracts.experiment import AttentionChecks
 from parley_lab.contracts.hints import AGENT_STEPS, Hint
 from parley_lab.members.alerts import raise_alert
+from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
 from parley_lab.store.session import ReadSession, Session
@@ -41,13 +41,6 @@ _OPEN: Final = text(
     SELECT :member_id, count(*) + 1, :sent_by, :text, :missed_then, :now FROM attention_checks
     WHERE member_id = :member_id
     RETURNING number
-    """
-)
-_ARM: Final = text(
-    """
-    INSERT INTO timers (id, path, cohort_id, member_id, purpose, generation, due_at)
-    VALUES (:id, :path, :cohort_id, :member_id, :purpose, :number, :due_at)
-    ON CONFLICT DO NOTHING
     """
 )
 
@@ -218,7 +211,5 @@ async def miss_check(session: Session, member_id: UUID, number: int, now: dateti
 
 
 async def _arm(session: Session, member: Whose, purpose: str, number: int, due_at: datetime) -> None:
-    path = f"{member.path}/{purpose}:{number}"
-    timer = {"id": seeds.row_id(member.experiment_id, path), "path": path, "purpose": purpose, "number": number}
-    where = {"cohort_id": member.cohort_id, "member_id": member.member_id}
-    await session.run(_ARM, {**timer, **where, "due_at": due_at})
+    timer = WantedTimer(member.member_id, f"{member.path}/{purpose}:{number}", purpose, due_at, number)
+    await arm(session, member.experiment_id, member.cohort_id, [timer])

@@ -18,7 +18,7 @@ from parley_lab.design import snapshot
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, standing_of
-from parley_lab.members.stays import MOST
+from parley_lab.members.stays import LEAST, MOST
 from parley_lab.people.assigning import arrive
 from parley_lab.people.own_arms import give_own_arm, lock_draws
 from parley_lab.store.session import Session
@@ -46,7 +46,7 @@ _REPLACE: Final = text(
         SELECT transfer_to FROM members WHERE id = :member_id
     ), stopped AS (
         UPDATE timers SET state = 'cancelled'
-        WHERE member_id = :member_id AND purpose <> :time_on_stage AND state IN ('armed', 'held')
+        WHERE member_id = :member_id AND NOT purpose = ANY(:of_stage) AND state IN ('armed', 'held')
     ), missed AS (
         UPDATE attention_checks SET closed_at = :now, outcome = 'missed'
         WHERE member_id = :member_id AND closed_at IS NULL
@@ -87,8 +87,8 @@ async def stand_in(session: Session, standing: Standing, persona_id: str, now: d
         return False
     whose = {"member_id": standing.member.id, "now": now}
     await session.run(_SITTINGS, {**whose, "persona": persona_id})
-    # The stage's own limit is for everyone who plays the seat.
-    replaced = await session.one(_REPLACE, {**whose, **agent, "status": status, "time_on_stage": MOST})
+    # The stage's own times are for everyone who plays the seat.
+    replaced = await session.one(_REPLACE, {**whose, **agent, "status": status, "of_stage": [LEAST, MOST]})
     if replaced.transfer_to is not None:
         record_staying_away(session, standing, replaced.transfer_to, now, cause="timer")
     drafts = await session.all(_DRAFTS, {**whose, "provider": agent["provider"], "correlation": correlation.get()})

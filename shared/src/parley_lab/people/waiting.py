@@ -12,30 +12,20 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member, record_member
-from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import STILL_IN
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.cohort_state import CohortState, record
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.standing_in import fill_seat
 from parley_lab.people.waits import WAITING, path_of
 from parley_lab.store.session import Session
-from parley_lab.store.statements import as_json
 
 WaitOutcome = Literal["went_on", "filled", "released"]
 
 WAITED_IN_VAIN: Final = "waited in vain for others"
 NO_ONE_CAME: Final = "nobody came in time"
-
-_ARM: Final = text(
-    """
-    INSERT INTO timers (id, path, cohort_id, member_id, purpose, due_at)
-    SELECT g.id, g.path, :cohort_id, g.member_id, :purpose, :due_at
-    FROM jsonb_to_recordset(CAST(:timers AS jsonb)) AS g(id uuid, path text, member_id uuid)
-    ON CONFLICT DO NOTHING RETURNING member_id
-    """
-)
 
 
 async def arm_waits(
@@ -48,15 +38,11 @@ async def arm_waits(
     paths = {member.id: path_of(member.path, stage.id, member.stay) for member in waiting if member.player == "person"}
     if not paths or stage.progress.at_most_seconds is None:
         return
-    timers = [
-        {"id": seeds.row_id(cohort.experiment_id, path), "path": path, "member_id": member_id}
-        for member_id, path in paths.items()
-    ]
     due_at = now + timedelta(seconds=stage.progress.at_most_seconds)
-    whose = {"cohort_id": cohort.id, "purpose": WAITING, "due_at": due_at}
-    if armed := [row.member_id for row in await session.all(_ARM, {**whose, "timers": as_json(timers)})]:
+    timers = [WantedTimer(member_id, path, WAITING, due_at) for member_id, path in paths.items()]
+    if armed := await arm(session, cohort.experiment_id, cohort.id, timers):
         told = {"stage_id": stage.id}
-        record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=armed)
+        record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=sorted(armed))
 
 
 _STOP: Final = text("UPDATE timers SET state = 'cancelled' WHERE path = ANY(:paths) AND cohort_id = :cohort_id")
