@@ -250,3 +250,39 @@ async def test_an_inference_endpoint_is_called_only_where_the_lab_allows_it() ->
 
             assert reply.status == status
         assert len(endpoint.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("\u22125", "\u22125"),
+        *(
+            (text, text)
+            for text in ("5 million", "5 or 6", "1 000", "10^2", "3 - 5", "2\u00bd", "12:30", ">5", "+8", "08")
+        ),
+        *((text, text) for text in ("true or false", "false if they cheat", "null or 5")),
+        ("5 // note\n", 5),
+        ("-5.5 ", -5.5),
+    ],
+)
+def test_a_value_without_quotes_is_taken_whole(written: str, value: object) -> None:
+    assert parse_object(f'{{"amount": {written}, "why": "5, or 6: fine",}}') == {
+        "amount": value,
+        "why": "5, or 6: fine",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"response": "I agree."\n "Let us share equally."}',
+        '{"response": "I agree",  "but only half"}',
+        '{"response": """Hello all"""}',
+    ],
+)
+def test_a_text_that_goes_on_after_its_quotes_is_not_cut_short(text: str) -> None:
+    assert parse_object(text) is None
+
+
+def test_a_text_may_be_followed_by_a_name_without_a_comma_or_by_the_end_of_a_list() -> None:
+    assert parse_object('{"a": "x" "b": ["y", "z",], c: "w",}') == {"a": "x", "b": ["y", "z"], "c": "w"}

@@ -129,6 +129,18 @@ async def test_a_place_that_is_given_back_by_its_key_ends_the_stream_of_the_old_
             pytest.fail("the new stream has ended")
 
 
+@pytest.mark.parametrize("act", ["check", "pause"])
+async def test_the_stream_of_the_old_token_ends_in_every_state(api: Api, address: str, act: str) -> None:
+    code = await code_of(api, await api.running())
+    await taken(api, code, "first-browser", external_id="p-1")
+    _, other = await taken(api, code, "other-browser", external_id="p-1")
+    await api.experimenter("POST", f"/v1/members/{other['member_id']}/{act}", json={})
+
+    async with following(address, other["token"]) as events, asyncio.timeout(20):
+        await taken(api, code, "first-browser", external_id="p-1")
+        assert [event["type"] async for event in events if event["type"] == "member.moved"] == []
+
+
 async def test_another_person_at_the_same_browser_gets_a_place_of_their_own(api: Api) -> None:
     code = await code_of(api, await api.running(**FILE))
 

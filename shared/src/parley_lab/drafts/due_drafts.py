@@ -34,7 +34,8 @@ _DUE_THREADS = text(
     """
     SELECT d.thread_id, (array_agg(d.correlation ORDER BY d.due_at))[1] AS correlation FROM drafts d
         JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
-    WHERE d.state = 'ready' AND d.due_at <= :now AND d.thread_id IS NOT NULL AND e.pace = 'live'
+        JOIN threads t ON t.id = d.thread_id
+    WHERE d.state = 'ready' AND d.due_at <= :now AND NOT t.held AND e.pace = 'live'
         AND e.status <> 'paused' AND d.member_id NOT IN (SELECT id FROM members WHERE status = 'paused')
         AND d.thread_id <> ALL(CAST(:but AS uuid[]))
     GROUP BY d.thread_id ORDER BY min(d.due_at) LIMIT :most
@@ -55,6 +56,7 @@ _IS_OVERDUE = """
         AND cohort_id NOT IN (SELECT c.id FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
             WHERE e.status = 'paused')
         AND member_id NOT IN (SELECT id FROM members WHERE status = 'paused')
+        AND NOT EXISTS (SELECT FROM threads t WHERE t.id = thread_id AND t.held)
 """
 # By provider, so that drafts of a provider without workers do not hide the others.
 _OVERDUE = text(f"SELECT provider, count(*) AS drafts FROM drafts WHERE {_IS_OVERDUE} GROUP BY provider")  # noqa: S608

@@ -145,6 +145,8 @@ _TYPE_ON: Final = text(
     UPDATE drafts d SET due_at = CAST(:now AS timestamptz) + least(d.due_at - CAST(:since AS timestamptz),
         d.due_at - (SELECT max(x.finished_at) FROM model_calls x WHERE x.draft_id = d.id))
     FROM cohorts c WHERE c.id = d.cohort_id AND c.experiment_id = :id AND d.state = 'ready' AND d.due_at > :since
+        AND NOT EXISTS (SELECT FROM members m WHERE m.id = d.member_id AND m.status = 'paused')
+        AND NOT EXISTS (SELECT FROM threads h WHERE h.id = d.thread_id AND h.held)
     """
 )
 _CALLS_GO_ON: Final = text(

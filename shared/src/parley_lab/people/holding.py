@@ -23,6 +23,9 @@ _PAUSE: Final = text(
 _OWN_THREADS: Final = "t.cohort_id = :cohort_id AND t.scope = 'private:' || :path AND t.ended_at IS NULL"
 _OWN_TIMERS: Final = f"""(t.member_id = :member_id
     OR t.thread_id IN (SELECT t.id FROM threads t WHERE {_OWN_THREADS}))"""  # noqa: S608 - put together from constants
+# A private conversation was held with the member, so the drafts of its mediators count as theirs.
+_OWN_DRAFTS: Final = f"""(d.member_id = :member_id
+    OR d.thread_id IN (SELECT t.id FROM threads t WHERE {_OWN_THREADS}))"""  # noqa: S608 - put together from constants
 _HOLD_THREADS: Final = text(f"UPDATE threads t SET held = true WHERE {_OWN_THREADS}")  # noqa: S608
 # A message whose author was read before the pause is stored by a statement that leaves a changed thread alone.
 _CHANGE_SHARED_THREADS: Final = text(
@@ -84,16 +87,16 @@ _ARM_TIMERS: Final = text(
 )
 # As after a pause of the experiment: what was being typed goes on, what came in the pause takes its time after it.
 _TYPE_ON: Final = text(
-    """
+    f"""
     UPDATE drafts d SET due_at = CAST(:now AS timestamptz) + least(d.due_at - CAST(:since AS timestamptz),
         d.due_at - (SELECT max(x.finished_at) FROM model_calls x WHERE x.draft_id = d.id))
-    WHERE d.member_id = :member_id AND d.state = 'ready' AND d.due_at > :since
-    """
+    WHERE {_OWN_DRAFTS} AND d.state = 'ready' AND d.due_at > :since
+    """  # noqa: S608 - put together from constants
 )
 # A member who was gone in the pause has the full time to come back from now on.
 _GONE_SINCE: Final = text("UPDATE presence SET gone_at = :now WHERE member_id = :member_id AND gone_at IS NOT NULL")
 _WANTED: Final = text(
-    "SELECT id, provider FROM drafts WHERE member_id = :member_id AND state = 'wanted' ORDER BY not_before, id"
+    f"SELECT d.id, d.provider FROM drafts d WHERE {_OWN_DRAFTS} AND d.state = 'wanted' ORDER BY d.not_before, d.id"  # noqa: S608
 )
 
 
@@ -115,12 +118,12 @@ async def resume_member(
     paused_ms = max(0, int((now - row.since) / timedelta(milliseconds=1)))
     await session.run(_RELEASE_THREADS, {**own, "paused_ms": paused_ms})
     await session.run(_ARM_TIMERS, own)
-    await session.run(_TYPE_ON, {"member_id": standing.member.id, "now": now, "since": row.since})
+    await session.run(_TYPE_ON, {**own, "since": row.since})
     await session.run(_GONE_SINCE, {"member_id": standing.member.id, "now": now})
     _record(session, standing, "member.resumed", now, cause=cause, actor=actor)
     if standing.member.player != "person":
         session.announce(Hint(AGENT_STEPS, "member.changed", str(standing.member.id)))
-    for draft in await session.all(_WANTED, {"member_id": standing.member.id}):
+    for draft in await session.all(_WANTED, own):
         session.announce(Hint(provider_queue(draft.provider), "draft.wanted", str(draft.id)))
     return True
 

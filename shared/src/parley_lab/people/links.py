@@ -122,16 +122,16 @@ _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended(:key_hash, 
 # with which they come back; the id of another place leads there. Of who has declined nothing is kept, since it may be
 # deleted. Who is still in it may have the streams of the old token open, in another browser.
 _RETURN = text(
-    """
+    f"""
     UPDATE members m SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
-        joins = joins + CASE WHEN status = 'in_progress' THEN 1 ELSE 0 END,
+        joins = joins + CASE WHEN status IN {in_sql(STILL_IN)} THEN 1 ELSE 0 END,
         external_id = coalesce(external_id, CASE WHEN status <> 'declined' THEN CAST(:new_id AS text) END),
         parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash IN (:key_hash, :forgotten)
         AND (CAST(:external_id AS text) IS NULL OR external_id = :external_id OR external_id IS NULL AND NOT EXISTS (
             SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND o.external_id = :external_id))
-    RETURNING id, player, cohort_id, path, joins, status = 'in_progress' AS is_in
-    """
+    RETURNING id, player, cohort_id, path, joins, status IN {in_sql(STILL_IN)} AS is_in
+    """  # noqa: S608 - put together from constants
 )
 # Another person at the same browser: the key goes with the last one, and the one before comes back by their id.
 _FREE_KEY = text(

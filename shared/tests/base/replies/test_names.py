@@ -82,3 +82,21 @@ LINES = st.lists(st.sampled_from([*SAID, "Ana: mine", *OF_OTHERS]), max_size=5)
 @given(LINES)
 def test_no_line_of_another_member_is_left(lines: list[str]) -> None:
     assert "SECRET" not in own_words("\n".join(lines), OWN, OTHERS).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I propose:\nAna: 3\nBen: 4\nCleo B.: 3\nIs that fine?",
+        "Ben: 4 tokens\nAna: 3 tokens\n\nFine?",
+        "**Ana:** $3\n**Ben:** $4.50",
+        "To sum up:\n\nBen: against it\nAna: for it",
+    ],
+)
+def test_what_is_said_about_several_members_one_after_another_stays(text: str) -> None:
+    assert own_words(text, OWN, OTHERS) == OwnWords(text)
+
+
+def test_a_conversation_that_goes_on_is_no_list() -> None:
+    assert own_words("Ana: yes\nBen: me too", OWN, OTHERS) == OwnWords("yes", had_name=True, of_another="Ben")
+    assert own_words("Ana: 3\nAna: 4", OWN, OTHERS) == OwnWords("3\n4", had_name=True)

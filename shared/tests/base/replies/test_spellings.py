@@ -94,6 +94,8 @@ def test_a_number_is_read_in_digits_of_any_script_and_out_of_the_highest(written
         "",
         "Answer:",
         "1,00",
+        "0,500",
+        "00,500",
         "<8",
         "> 8",
         "8\n9",
@@ -275,3 +277,8 @@ def test_a_number_is_read_as_itself_in_every_script_and_mark(number: int, mark: 
     written = "".join(chr(ord(zero) + int(digit)) if digit.isdigit() else digit for digit in str(number))
 
     assert spellings.number(mark.format(written)) == number
+
+
+@pytest.mark.parametrize(("value", "named"), [(2500000.0, "2500000"), (2.0, "2"), (2.5, "2.5"), (float("nan"), None)])
+def test_a_number_names_the_option_with_this_id(value: float, named: str | None) -> None:
+    assert spellings.option(value, {"2500000": "Much", "2": "Two", "2.5": "Between"}) == named

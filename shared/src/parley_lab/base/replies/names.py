@@ -4,9 +4,10 @@ Models continue a transcript: they write their name before their words, and some
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
 _CLOCK: Final = r"(?:[\[(]?\d{1,3}:\d{2}(?::\d{2})?(?:\s?[ap]m)?[\])]?[ \t]*[,|]?[ \t]*)?"
@@ -18,6 +19,7 @@ _ASIDE: Final = (
 )
 _YOU: Final = "you"
 _COLON: Final = "[:\uff1a]"
+_AMOUNT: Final = re.compile(r"[^\w\n]{0,3}\d[\d.,]*[^\w\n]{0,3}(?:\w+[^\w\n]{0,3})?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWo
     """The words of a text that are the member's, who is known by the names `own`; `others`: the other members' names.
 
     A name counts at the beginning of a line, before a colon: plain, bold, in brackets, or after a clock. In a list it
-    does not: "- Ben: for it" is what the member says about Ben.
+    does not: "- Ben: for it" is what the member says about Ben. Nor does it where successive lines give amounts to
+    several members, or say something of each after a line that ends with a colon.
     """
     kinds = {name.casefold(): name for name in others if name.strip()}
     kinds.update(dict.fromkeys((name.casefold() for name in own if name.strip()), ""))
@@ -44,9 +47,11 @@ def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWo
         return OwnWords(text)
     head, had_name = _head(frozenset(kinds)), False
     kept: list[str] = []
-    for line in text.splitlines(keepends=True):
+    lines = text.splitlines(keepends=True)
+    listed = _lists_in(lines, head)
+    for number, line in enumerate(lines):
         words = line
-        while found := head.match(words):
+        while number not in listed and (found := head.match(words)):
             named = (found["name"] or found["from"]).casefold()
             other = kinds.get(named, "" if named == _YOU else named)
             if other:
@@ -54,6 +59,26 @@ def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWo
             words, had_name = words[found.end() :], True
         kept.append(words)
     return OwnWords("".join(kept).strip(), had_name=True) if had_name else OwnWords(text)
+
+
+def _lists_in(lines: Sequence[str], head: re.Pattern[str]) -> frozenset[int]:
+    """The lines that say something about members, one after another, in the words of the author."""
+    found: set[int] = set()
+    for is_head, numbers in groupby(range(len(lines)), lambda number: _is_entry(lines[number], head)):
+        run = list(numbers)
+        heads = [match for number in run if (match := head.match(lines[number])) is not None]
+        if not is_head or len({(match["name"] or match["from"]).casefold() for match in heads}) < 2:
+            continue
+        before = next((one for one in reversed(lines[: run[0]]) if one.strip()), "")
+        if before.rstrip().endswith((":", "\uff1a")) or all(
+            _AMOUNT.fullmatch(one.string[one.end() :]) for one in heads
+        ):
+            found.update(run)
+    return frozenset(found)
+
+
+def _is_entry(line: str, head: re.Pattern[str]) -> bool:
+    return head.match(line) is not None and not line.rstrip().endswith((":", "\uff1a"))
 
 
 @lru_cache(maxsize=4096)

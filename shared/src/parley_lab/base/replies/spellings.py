@@ -41,7 +41,7 @@ _LABEL: Final = re.compile(
     r"\s*(?:\*\*|__|\*|_)?\s*[:=\uff1a]\s*(?:\*\*|__|\*|_)?\s*",
     re.IGNORECASE,
 )
-_GROUPED: Final = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_GROUPED: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _OUT_OF: Final = re.compile(r"(?P<number>.+?)\s*(?:/|\bout of\b|\bvon\b|\bsur\b)\s*(?P<all>[0-9.,]+)\Z", re.IGNORECASE)
 _WITH_UNIT: Final = re.compile(
@@ -255,7 +255,7 @@ def option(value: object, words: Mapping[str, str]) -> str | None:
     if isinstance(value, bool):
         return _only(one for one, said in words.items() if value in (_truth_in(one), _truth_in(said)))
     if isinstance(value, int | float):
-        value = f"{value:g}" if isinstance(value, float) else str(value)
+        value = str(int(value)) if float(value).is_integer() else str(value)
     if not isinstance(value, str):
         return None
     if value in words:

@@ -25,6 +25,14 @@ _NUMBER: Final = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _CONSTANTS: Final = {True: re.compile(r"\btrue\b", re.I), False: re.compile(r"\bfalse\b", re.I)}
 _NOTHING: Final = re.compile(r"\b(?:null|none)\b", re.I)
 _QUOTES: Final = "[\"'\u201c\u201d]"
+_NAME: Final = rf"(?:{_QUOTES}[^\"\n]{{1,80}}{_QUOTES}|[\w.-]+)\s*[:=]"
+# A value without quotes, such as `5 tokens`: what is before it, the value, or a text to pass over.
+_BARE_VALUE: Final = re.compile(
+    r"""("(?:\\.|[^"\\])*"|(?<=[:\[,{\s])'(?:\\.|[^'\\])*')"""
+    r"""|(:\s*|[\[,]\s*(?![^,\]}\n]*:))([^\s"'\u201c\u201d\[\]{},:/#][^"\[\]{},\n]*?)(?=\s*(?:[,}\]\n/#]|$))"""
+)
+_PLAIN: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_HAS_NUMBER_OR_CONSTANT: Final = re.compile(r"\d|^(?:true|false|null|none)\W", re.I)
 _BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
 _CLOSING: Final = " \t\r\n}]`"
 """Characters that may be between an object and a brace too many."""
@@ -126,14 +134,24 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _repair(written: str) -> dict[str, Any] | None:
     """The object with its syntax repaired; None when the repair would add to it, leave out, or cut a text short."""
     spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
+    quoted = _BARE_VALUE.sub(_quote, spaced)
+    source = written if quoted == spaced else quoted
     try:
-        value = json_repair.loads(spaced)
-        if isinstance(value, dict) and value and _Source(written).holds(value) and not _leaves_out(value, written):
+        value = json_repair.loads(quoted)
+        if isinstance(value, dict) and value and _Source(source).holds(value) and not _leaves_out(value, written):
             return value
     except (ValueError, RecursionError, AssertionError):
         # The library asserts what some texts break.
         return None
     return None
+
+
+def _quote(match: re.Match[str]) -> str:
+    """A value with a number among other signs as a text: the library would keep the number alone."""
+    passed, before, value = match.groups()
+    if passed is not None or _PLAIN.fullmatch(value) or not _HAS_NUMBER_OR_CONSTANT.search(value):
+        return match.group()
+    return before + json.dumps(value, ensure_ascii=False)
 
 
 def _leaves_out(value: dict[str, Any], written: str) -> bool:
@@ -158,23 +176,28 @@ class _Source:
         self._unescaped = _ESCAPE.sub(_unescape, written)
         self._numbers = {float(number) for number in _NUMBER.findall(written)}
 
-    def holds(self, value: object) -> bool:
+    def holds(self, value: object, *, is_listed: bool = False) -> bool:
         """Whether the text holds every name and value of `value`, texts with their quotes."""
         match value:
             case dict():
-                return all(name in self._unescaped and self.holds(part) for name, part in value.items())
+                return all(self._names(name) and self.holds(part) for name, part in value.items())
             case list():
-                return all(map(self.holds, value))
+                return all(self.holds(part, is_listed=True) for part in value)
             case str():
-                return self._quotes(value)
+                return self._quotes(value, is_listed=is_listed)
             case bool():
                 return _CONSTANTS[value].search(self._written) is not None
             case int() | float():
                 return math.isfinite(value) and float(value) in self._numbers
         return value is None and _NOTHING.search(self._written) is not None
 
-    def _quotes(self, value: str) -> bool:
-        quoted = re.compile(rf"{_QUOTES}{re.escape(value)}{_QUOTES}\s*(?:[,:}}\]/#]|{_QUOTES})")
+    def _names(self, name: str) -> bool:
+        return re.search(rf"{re.escape(name)}(?:{_QUOTES}|\\)*\s*[:=]", self._unescaped) is not None
+
+    def _quotes(self, value: str, *, is_listed: bool) -> bool:
+        # After a text that is no part of a list come a name or the end: what else is quoted belongs to the text.
+        after = rf"(?:[,}}\]/#]|{_QUOTES})" if is_listed else rf"(?:,?\s*(?:[}}\]/#]|{_NAME}))"
+        quoted = re.compile(rf"{_QUOTES}{re.escape(value)}{_QUOTES}\s*{after}")
         return any(quoted.search(text) for text in (self._written, self._unescaped))
 
 

@@ -23,6 +23,8 @@ PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
 ROLE: Final = "role"
 ASKED: Final = "asked"
 LONGEST_RESPONSE: Final = 20_000
+# An object with the names of a reply, which could not be read: it is cut off, or says two things.
+_WRITTEN_REPLY: Final = re.compile(r"\{\s*[\"'\u201c]?response[\"'\u201d]?\s*:", re.IGNORECASE)
 _WRITTEN_OBJECT: Final = re.compile(r"^\W*(json)?\s*\{\s*[\"'\u201c]?\w+[\"'\u201d]?\s*:", re.IGNORECASE)
 """The beginning of a text that was meant as an object but cannot be parsed."""
 
@@ -109,7 +111,8 @@ def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
     said = read_reply(text)
     if not said.response:
         raise InvalidInput("the reply is empty")
-    if not task.plain_text and _WRITTEN_OBJECT.match(text):
+    is_unread = said.response == text.strip() and _WRITTEN_REPLY.search(text)
+    if is_unread or (not task.plain_text and _WRITTEN_OBJECT.match(text)):
         raise InvalidInput("the reply is not a JSON object")
     fields: dict[str, Json] = {"response": said.response}
     if task.ask_reasoning:

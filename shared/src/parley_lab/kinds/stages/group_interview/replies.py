@@ -134,14 +134,21 @@ def _unfenced(text: str) -> str:
 
 
 def _object(text: str) -> dict[str, Json] | None:
-    """The fields of a JSON object, with names in lower case."""
+    """The fields of a JSON object, with names in lower case; None where it gives one name two values."""
     try:
-        value = json.loads(text.strip())
+        value = json.loads(text.strip(), object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError):
         return None
     return (
         {"_".join(name.casefold().split()): part for name, part in value.items()} if isinstance(value, dict) else None
     )
+
+
+def _without_doubles(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if any(found[name] != value for name, value in pairs):
+        raise ValueError("a name has two values")
+    return found
 
 
 def _said(part: Json) -> str:

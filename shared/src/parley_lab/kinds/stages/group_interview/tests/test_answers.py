@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.kinds.stages.group_interview.answers import fields_of_text
 from parley_lab.kinds.stages.group_interview.config import InterviewTask, RoleOptions
 from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions
 from parley_lab.kinds.stages.group_interview.rules import KIND, InterviewData
@@ -163,3 +164,15 @@ def test_values_of_cells_have_the_type_of_the_variable() -> None:
         "q.valid": True,
         "q.speculation_score": 10,
     }
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    ['{"response": 3, "response": 5}', 'Sure!\n{"response": "a", "response": "b"}', 'Here: {"response": "cut off'],
+)
+def test_an_object_that_cannot_be_read_is_no_answer(text: str, is_plain: bool) -> None:
+    one = InterviewTask(id="q", type="private_question", questions=questions("A"), variable="n", plain_text=is_plain)
+
+    with pytest.raises(InvalidInput, match="not a JSON object"):
+        fields_of_text(one, text)
