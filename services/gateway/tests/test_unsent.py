@@ -123,6 +123,28 @@ async def test_a_page_that_was_sent_has_no_mark_and_nothing_is_kept_of_it(api: A
     assert ({one["status"] for one in lines}, found["unsent_answers"]) == ({"valid"}, [])
 
 
+@pytest.mark.parametrize("begun", [None, {"a.trust": 3}])
+async def test_what_does_not_fit_on_a_row_whose_time_was_up_is_kept_beside_the_page(api: Api, begun: Any) -> None:
+    timed = {
+        **survey(),
+        "questions": QUESTIONS[:3],
+        "rows": [{"id": "a"}, {"id": "b"}],
+        "one_page_each": {"seconds": 5},
+    }
+    experiment_id, (token,) = await there(api, timed)
+    if begun is not None:
+        await fill(api, token, begun)
+
+    went_on = await api.advance(token, "q", {"a.trust": 99, "a.why": "so", "b.trust": 5, "b.more": ["x"]})
+
+    assert went_on.status_code == 200, went_on.text
+    page = {"a.trust": None, "a.why": "so", "a.more": None, "b.trust": 5, "b.why": None, "b.more": None}
+    assert await stored(api) == [(page, dict.fromkeys(["a.trust", "b.more", "b.why"], MISSING), None)]
+    (kept,) = (await data(api, experiment_id))[1]["unsent_answers"]
+    assert (kept["stage"], kept["key"], kept["outcome"]) == ("q", "", "timed_out")
+    assert kept["value"] == {"a.trust": 99, "b.more": ["x"]}
+
+
 async def test_nothing_is_stored_of_a_page_that_no_one_filled_in(api: Api) -> None:
     experiment_id, (token,) = await there(api, survey(**GO_ON))
     await fill(api, token, {"trust": None, "why": ""})

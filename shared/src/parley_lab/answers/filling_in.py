@@ -40,6 +40,24 @@ _KEEP_REST: Final = text(
     WHERE member_id = :member_id AND outcome IS NULL AND value NOT IN ('null', '{}', '[]', '""')
     """
 )
+_KEEP_TIMED_OUT: Final = text(
+    """
+    INSERT INTO partial_answers (member_id, stage_id, key, value, saved_at, outcome)
+    VALUES (:member_id, :stage_id, :key, CAST(:value AS jsonb), :now, 'timed_out')
+    ON CONFLICT (member_id, stage_id, key) DO UPDATE
+        SET ask_id = NULL, value = excluded.value, saved_at = excluded.saved_at, outcome = excluded.outcome
+    """
+)
+
+
+def keep_timed_out(session: Session, standing: Standing, rest: Mapping[str, Json], now: datetime) -> None:
+    """Keep for the data what a page that was sent has no use for, because the time of a part of it was up.
+
+    The caller holds the member's lock, and moves the member on: then what was begun there and has no outcome is gone.
+    """
+    assert standing.stage is not None
+    where = {"member_id": standing.member.id, "stage_id": standing.stage.id, "key": PAGE}
+    session.later(_KEEP_TIMED_OUT, {**where, "value": as_json(dict(rest)), "now": now})
 
 
 async def fill_in(

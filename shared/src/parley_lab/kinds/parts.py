@@ -63,6 +63,15 @@ class FilledIn:
         return len(self.missing) < len(self.value)
 
 
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """What is left of an answer that ran out of time. `rest`: the values that are not stored. `missing`: the reason why
+    a field of the stored answer is null."""
+
+    rest: Mapping[str, Json]
+    missing: Mapping[str, str]
+
+
 WithoutAnswer = Substitute | Literal["drop"]
 """The outcome of a question without a usable answer; `drop`: the member is out."""
 
@@ -143,6 +152,11 @@ class Question(ABC):
             return FilledIn(self.check(begun), {"": "begun"})
         except InvalidInput:
             return None
+
+    def not_taken(self, answer: Json, stored: Json) -> NotTaken | None:
+        """What `check` left out of an answer that it has stored so; None: nothing. Called by the gateway when a person
+        goes on; the data have the rest beside unsent answers."""
+        return None
 
     def text_form(self) -> str | None:
         """The instruction for a reply in plain text; None: the model replies with an object. Called for prompts."""

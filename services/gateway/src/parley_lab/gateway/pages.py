@@ -32,7 +32,20 @@ from parley_lab.gateway.resources.participants import (
     TimerResource,
     WaitingResource,
 )
-from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, OwnView, PageContent, Question, Questions, Reason
+from parley_lab.kinds import (
+    PAGE,
+    Ask,
+    Blocked,
+    Done,
+    Json,
+    Member,
+    NotTaken,
+    OwnView,
+    PageContent,
+    Question,
+    Questions,
+    Reason,
+)
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.standing import OpenAsk, OpenTimer, Standing
 from parley_lab.members.stays import LEAST, MOST, StayTimes
@@ -318,6 +331,12 @@ def page_answer(stage: StageConfig, view: OwnView, answer: Json) -> Json:
         expected = "nothing: what is wanted on this page is not given with going on"
         raise InvalidInput("This page takes no answer.", [Problem("", "an answer", expected)])
     return page
+
+
+def not_taken(stage: StageConfig, view: OwnView, answer: Json, stored: Json) -> NotTaken | None:
+    """What of this answer is not in the page that is stored, where the time for it was up; None: all of it is."""
+    asked = _page_question(stage, view)
+    return None if asked is None else asked.not_taken({} if answer is None else answer, stored)
 
 
 def takes_answer(stage: StageConfig, view: OwnView) -> bool:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from parley_lab.answers import advancing, answering, asking, going_on
+from parley_lab.answers import advancing, answering, asking, filling_in, going_on
 from parley_lab.answers.advancing import is_quiet
 from parley_lab.answers.asking import FoundAsk
 from parley_lab.answers.going_on import go_on_quietly
@@ -34,7 +34,7 @@ from parley_lab.gateway.resources.participants import (
     TransferAnswer,
 )
 from parley_lab.gateway.routes.experiments import owned
-from parley_lab.kinds import PAGE, Blocked, Done, Json, Questions
+from parley_lab.kinds import PAGE, Blocked, Done, Json, NotTaken, Questions
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members import standings
 from parley_lab.members.moved import after_going_on
@@ -162,7 +162,7 @@ async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: 
         standing = await standings.sign_in(session, token, lock=True)
         if _index(standing, stage_id) >= standing.position:
             left = await _left(session, context, standing, stage_id, request.answer)
-            answering.write_page(session, standing, left.page, left.at)
+            left.store(session, standing)
             await going_on.go_on(session, standing, left.done, left.at, cause="request", answered=left.answered)
             standing = await after_going_on(session, left.answered, left.done)
         return await _page(session, context, standing), session
@@ -185,7 +185,7 @@ async def _advanced_quietly(context: Context, token: str, stage_id: str, answer:
         if _index(standing, stage_id) != standing.position or standing.asks or not is_quiet(standing):
             return None
         left = await _left(session, context, standing, stage_id, answer)
-        if left.done.effects:
+        if left.done.effects or left.not_taken is not None:
             return None
         await go_on_quietly(session, standing, left.page, left.at, cause="request")
         standing = await after_going_on(session, left.answered, left.done)
@@ -200,12 +200,23 @@ def _index(standing: Standing, stage_id: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """How a participant leaves a stage: with this page, after which they are `answered`, and what follows."""
+    """How a participant leaves a stage: with this page, after which they are `answered`, and what follows.
+
+    `not_taken`: what is left of their answer, where the time for it was up.
+    """
 
     page: Json
     answered: Standing
     done: Done
     at: datetime
+    not_taken: NotTaken | None = None
+
+    def store(self, session: Session, standing: Standing) -> None:
+        """Store the page, and beside it what is left of the answer. The caller holds the member's lock."""
+        missing = {} if self.not_taken is None else self.not_taken.missing
+        answering.write_page(session, standing, self.page, self.at, missing=missing)
+        if self.not_taken is not None and self.not_taken.rest:
+            filling_in.keep_timed_out(session, standing, self.not_taken.rest, self.at)
 
 
 async def _left(session: ReadSession, context: Context, standing: Standing, stage_id: str, answer: Json) -> _Left:
@@ -234,7 +245,8 @@ async def _left(session: ReadSession, context: Context, standing: Standing, stag
         raise Conflict(" ".join(completion.reasons), reason="blocked", params={"reasons": reasons})
     # An answer that was stored before stays.
     is_stored = PAGE in standing.facts.own(current.id, standing.member.id)
-    return _Left(page, standing if is_stored else answered, completion, now)
+    left = None if is_stored else pages.not_taken(current, standing.view(current, now), answer, page)
+    return _Left(page, standing if is_stored else answered, completion, now, left)
 
 
 async def _page(session: ReadSession, context: Context, standing: Standing) -> Page:

@@ -17,6 +17,7 @@ from parley_lab.kinds import (
     Form,
     Json,
     Member,
+    NotTaken,
     OwnView,
     PageScripts,
     Question,
@@ -137,6 +138,16 @@ class WholePage(Question):
         else:
             stored = answers.check(self._asked, given, self._pages)
         return with_order(self._stage, self._view, stored)
+
+    def not_taken(self, answer: Json, stored: Json) -> NotTaken | None:
+        given, kept = without_order(answer), without_order(stored)
+        if not self._runs_out_of_time() or not isinstance(given, Mapping):
+            return None
+        rest = {name: one for name, one in given.items() if one not in (None, "", [], {}) and kept.get(name) is None}
+        asked = {one.id: one for one in self._asked.questions}
+        nulls = (name for name, one in kept.items() if one is None)
+        missing = {one: answers.NOT_FILLED_IN for one in nulls if one in rest or not asked[one].may_be_empty}
+        return NotTaken(rest, missing) if rest or missing else None
 
     def _runs_out_of_time(self) -> bool:
         """Whether the page of a row goes away after some time, from a person who may have entered something by half."""
