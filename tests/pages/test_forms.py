@@ -1,12 +1,14 @@
 """What a form asks for, and when it takes nothing."""
 
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Browser, Page, Route, expect
 
+from parley_lab.base.fitting import is_met
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, take_along
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -122,6 +124,74 @@ async def test_rows_are_shown_one_at_a_time_and_where_one_was_the_page_goes_on(p
     await page.get_by_label("Never").check()
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_another_device_goes_on_after_rows_that_were_left_empty(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    why = {"id": "why", "kind": "text", "title": "Why {{row.what}}?", "required": False}
+    rides = {"id": "rides", "kind": "check", "title": "I ride the {{row.what}}."}
+    rows = [{"id": what, "what": what} for what in ("bus", "tram", "train", "boat")]
+    stage = {"id": "rides", "kind": "survey", "one_page_each": True, "rows": rows, "questions": [rides, why]}
+    await join(page, lab.started({**STUDY, "stages": [stage, STUDY["stages"][3]]}))
+    await page.get_by_label("Why bus?").fill("Near")
+    for number in (2, 3, 4):
+        async with page.expect_response(lambda one: one.request.method == "PUT") as saved:
+            await page.get_by_role("button", name="Next").click()
+        assert (await saved.value).ok
+        await expect(page.get_by_text(f"{number} of 4")).to_be_visible()
+
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await take_along(page, other)
+
+    await expect(other.get_by_text("4 of 4")).to_be_visible()
+    async with other.expect_request("**/advance") as sent:
+        await other.get_by_role("button", name="Continue").click()
+    told = (await sent.value).post_data_json
+    assert told is not None
+    await other.context.close()
+    assert told["answer"] == {
+        "bus.why": "Near",
+        **{f"{what}.rides": False for what in ("bus", "tram", "train", "boat")},
+    }
+
+
+SUMS: Final[list[list[float]]] = [
+    [0.1, 0.2, -0.3],
+    [0.1, 0.2, -0.30000000001],
+    [1e-10, -1e-10],
+    [1e-10, 0],
+    [1e17, 0.1, -1e17],
+    [1e21, 1, -1e21],
+    [1 / 3, 2 / 3, -1],
+    [33.3333333333, 33.3333333333, 33.3333333334, -100],
+    [-0.0, 0],
+    [5e-324, -5e-324],
+    *(
+        [Random(seed).choice((0.1, 1e-7, 3, 1e9)) * Random(seed).randint(-99, 99) for seed in range(n, n + 4)]
+        for n in range(60)
+    ),
+]
+"""Numbers, each list with the bound below zero at its end."""
+
+
+async def test_the_page_adds_numbers_up_as_the_lab_does(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**STUDY, "stages": [MONEY, STUDY["stages"][3]]}))
+    await page.get_by_label("Rent?").fill("1")
+    await expect(page.locator(".sum-so-far")).to_be_visible()
+    totals = [{name: -given[-1]} for given in SUMS for name in ("equals", "at_least", "at_most")]
+    numbers = [given[:-1] for given in SUMS for _ in range(3)]
+
+    found = await page.evaluate(
+        """async ([totals, numbers]) => {
+            const loaded = performance.getEntriesByType("resource").map((one) => one.name);
+            const { missed } = await import(loaded.find((name) => name.includes("/sums")));
+            return totals.map((total, index) => missed(total, numbers[index]) === undefined);
+        }""",
+        [totals, numbers],
+    )
+
+    assert found == [is_met(total, given) for total, given in zip(totals, numbers, strict=True)]
 
 
 async def test_when_the_time_for_a_row_is_up_the_page_goes_on_with_what_is_entered(page: Page, lab: RunningLab) -> None:

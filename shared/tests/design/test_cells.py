@@ -100,6 +100,10 @@ def test_treatments_keep_as_levels_do() -> None:
         ({"texts": {"scenario": {"harmful-navy": "X"}}}, "texts.scenario.harmful-navy", "harmful-army"),
         ({"texts": [{"scenario": "X"}]}, "texts[0]", "a level of effect, who"),
         ({"texts": [{"who": "navy", "scenario": "X"}]}, "texts[0].who", "army"),
+        ({"texts": [{"who": "armi", "scenario": "X"}]}, "texts[0].who", "army (did you mean that?)"),
+        ({"texts": [{"efect": "harmful", "who": "army", "scenario": "X"}]}, "texts[0].efect", "effect (did you mean"),
+        ({"texts": [{"who": "army", "scenario": "X"}, {"who": "army", "note": "X"}]}, "texts[1].note", "`{{note}}`"),
+        ({"texts": {"file": "cells.csv"}}, "texts.file", "only the command line reads tables"),
         ({"factors": None}, "texts", "`treatments` or `factors`"),
     ],
 )

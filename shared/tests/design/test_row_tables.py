@@ -165,3 +165,39 @@ def test_a_picture_that_is_not_there_is_told_at_its_row() -> None:
         "stages[0].rows.items[0].picture",
         "stages[0].rows.items[1].picture",
     ]
+
+
+CELLS = """
+parley: 1
+name: Cells
+stages: [{ id: story, kind: info, lines: ["{{scenario}}"] }]
+factors: { effect: [harm, help], dose: [1, 2.5] }
+texts: { file: items.csv }
+cohorts: [{ seats: [{ open: true, count: 4 }] }]
+"""
+
+
+def test_a_table_of_cells_gives_each_arm_its_text() -> None:
+    cells = "effect,dose,scenario\nharm,1,A little {{x}}.\nharm,2.5,Much.\nhelp,,Good.\n"
+
+    experiment = read(CELLS, "study.yaml", read_table=table(cells)).experiment({})
+
+    assert [one.variables["scenario"] for one in experiment.treatments] == [
+        "A little {{x}}.",
+        "Much.",
+        "Good.",
+        "Good.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "where"),
+    [
+        ("effect,dose,scenario\nhram,1,X\n", "texts[0].effect"),
+        ("efect,dose,scenario\nharm,1,X\n", "texts[0].efect"),
+        ("effect,effect,scenario\nharm,1,X\n", "items.csv line 1, column 2"),
+        ("effect,dose,scenario\n", "items.csv"),
+    ],
+)
+def test_a_slip_in_a_table_of_cells_is_told_with_its_place(cells: str, where: str) -> None:
+    assert where in [place.partition(" (")[0] for place, _ in problems(CELLS, cells)]

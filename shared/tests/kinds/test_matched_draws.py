@@ -29,6 +29,17 @@ def test_levels_share_the_length_of_a_replicate_and_nothing_else(
     assert one == other or first["luck_a"] != second["luck_a"]
 
 
+@given(one=IDS, other=IDS, third=IDS, order=st.permutations(["framing", "length", "x"]))
+def test_the_order_in_which_levels_are_stored_changes_no_draw(
+    one: str, other: str, third: str, order: list[str]
+) -> None:
+    levels = {"framing": one, "length": other, "x": third}
+
+    found = of(f"a-vs-b-{one}-{other}-{third}-1", {name: levels[name] for name in order})
+
+    assert found["rounds"] == of("a-vs-b-1", {})["rounds"]
+
+
 def test_replicates_differ_in_length() -> None:
     assert len({of(f"a-vs-b-loss-{number}", {"framing": "loss"})["rounds"] for number in range(1, 30)}) > 10
 

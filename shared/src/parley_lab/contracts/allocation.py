@@ -47,6 +47,18 @@ class FactorLevel(Document):
     order: dict[Slug, tuple[Slug, ...]] = Field(default_factory=dict)
 
 
+class TextsFile(Document):
+    """A table of cells in a file of its own; the command line reads it."""
+
+    file: str = Field(min_length=1)
+    """A table with a header, in the folder of the experiment file or below: CSV, .xlsx or .ods. Its columns are the
+    factors, with levels in the cells, and texts."""
+    sheet: str | None = None
+    """The sheet of a spreadsheet; left out: the first one."""
+    encoding: str | None = None
+    """The encoding of a CSV file, such as `windows-1251`; left out: UTF-8, UTF-16 or Windows-1252."""
+
+
 Texts = dict[str, dict[Slug, JsonValue]] | tuple[dict[str, JsonValue], ...]
 """Values of variables by arm: by name and the id of the treatment; or a table of cells, whose rows have levels of
 factors and the values for those who have them."""

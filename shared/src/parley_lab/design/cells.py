@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.rules import as_level
+from parley_lab.base.variables import places
 from parley_lab.contracts.allocation import Texts
 from parley_lab.contracts.experiment import Treatment
 from parley_lab.design.complaints import one_of, translate
@@ -36,7 +37,7 @@ def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
     if keeps and not problems:
         problems += _bad_keeps(value, arms)
     if texts is not None and not problems:
-        problems += _bad_texts(texts, arms)
+        problems += [*_bad_texts(texts, arms)] or [*_unnamed_texts(texts, arms, value)]
     if problems:
         raise InvalidInput("What single arms keep or read is not described as it should be.", problems)
     written = [_with_kept(arm, arms, value) for arm in arms] if keeps else arms
@@ -102,15 +103,52 @@ def _texts_of(arm: Mapping[str, Json], texts: Json) -> dict[str, Json]:
     return found
 
 
+def _unnamed_texts(texts: Json, arms: Sequence[Mapping[str, Json]], value: Mapping[str, Json]) -> Iterator[Problem]:
+    """Columns of a table that are no factor, and that nothing in the file names: most likely factors with a slip."""
+    if isinstance(texts, Mapping):
+        return
+    factors = [*dict.fromkeys(factor for arm in arms for factor in _levels_of(arm))]
+    named = {*_named_in({name: part for name, part in value.items() if name != "texts"})}
+    told: set[str] = set()
+    for index, row in enumerate(texts):
+        for name in row:
+            if name not in factors and name not in named and name not in told:
+                told.add(name)
+                expected = f"a factor, {one_of(name, factors, 'factor')}; or `{{{{{name}}}}}` in a text of the file"
+                yield Problem(f"texts[{index}].{name}", repr(name), expected)
+
+
+def _named_in(value: Json) -> Iterator[str]:
+    """The variables that texts and rules of the file name."""
+    yield from (name.partition(".")[0] for _, name in places(value))
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            pending += one.values()
+            if isinstance(one.get("variable"), str):
+                yield one["variable"]
+        elif isinstance(one, list | tuple):
+            pending += one
+
+
 def _levels_of(arm: Mapping[str, Json]) -> dict[str, Json]:
     return {factor: as_level(level) for factor, level in arm.get("levels", {}).items()}
 
 
 def _is_of(row: Mapping[str, Json], levels: Mapping[str, Json]) -> bool:
-    return all(as_level(row[factor]) == level for factor, level in levels.items() if factor in row)
+    return all(_is_level(row[factor], level) for factor, level in levels.items() if factor in row)
+
+
+def _is_level(cell: Json, level: Json) -> bool:
+    """Whether the cell of a table names the level; a file has numbers as texts."""
+    return as_level(cell) == level or (isinstance(cell, str) and cell.replace(".", "-") == level)
 
 
 def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
+    if isinstance(texts, Mapping) and isinstance(texts.get("file"), str):
+        yield Problem("texts.file", "a table", "a list of its rows: only the command line reads tables")
+        return
     try:
         _TEXTS.validate_python(texts)
     except ValidationError as error:
@@ -130,7 +168,7 @@ def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Prob
     levels = [_levels_of(arm) for arm in arms]
     factors = {factor for one in levels for factor in one}
     for index, row in enumerate(texts):
-        named = {name: as_level(level) for name, level in row.items() if name in factors}
+        named = {name: level for name, level in row.items() if name in factors}
         if not named:
             expected = (
                 f"a level of {', '.join(sorted(factors))}" if factors else "`factors` beside it, whose levels it names"
@@ -138,5 +176,5 @@ def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Prob
             yield Problem(f"texts[{index}]", "a text for no cell", expected)
         for factor, level in named.items():
             known = list(dict.fromkeys(one[factor] for one in levels if factor in one))
-            if level not in known:
-                yield Problem(f"texts[{index}].{factor}", repr(level), one_of(str(level), known, "level"))
+            if not any(_is_level(level, one) for one in known):
+                yield Problem(f"texts[{index}].{factor}", repr(level), one_of(str(as_level(level)), known, "level"))

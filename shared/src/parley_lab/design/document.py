@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from parley_lab.base.rules import is_none
 from parley_lab.contracts.agent_config import AgentConfig
-from parley_lab.contracts.allocation import Allocation, Factor, Texts
+from parley_lab.contracts.allocation import Allocation, Factor, Texts, TextsFile
 from parley_lab.contracts.appearance import Appearance
 from parley_lab.contracts.assigned import Assigned
 from parley_lab.contracts.experiment import (
@@ -78,8 +78,9 @@ class Experiment(Document):
     """The groups of participants, with their seats."""
     factors: dict[Slug, Factor] | None = None
     """What is varied, with its levels: every combination of levels is a treatment. Instead of `treatments`."""
-    texts: Texts | None = Field(default=None, exclude_if=is_none)
-    """Values of variables for single arms: `scenario: {loss-long: ..., gain-short: ...}`, or a table of cells."""
+    texts: TextsFile | Texts | None = Field(default=None, exclude_if=is_none)
+    """Values of variables for single arms: `scenario: {loss-long: ..., gain-short: ...}`, or a table of cells,
+    as a list of its rows or in a `file`."""
     allocation: Allocation = Allocation()
     """How cohorts and people get their treatments."""
     treatments: tuple[Treatment, ...] = ()

@@ -1,4 +1,5 @@
-"""Reads the tables that stages name as their rows into the values of an experiment, before it is checked.
+"""Reads tables into the values of an experiment, before it is checked: those that stages name as their rows, and the
+one with texts for single arms.
 
 A stored experiment contains the rows; each table is read once.
 """
@@ -32,7 +33,33 @@ def with_row_tables(value: Json, read_table: ReadTable) -> tuple[Json, list[Prob
         return value, []
     problems: list[Problem] = []
     parts = {name: _read(value[name], name, read_table, problems) for name in _WITH_STAGES if name in value}
+    if isinstance(cells := value.get("texts"), Mapping) and isinstance(cells.get("file"), str):
+        parts["texts"] = _texts(cells, read_table, problems)
     return {**value, **parts}, problems
+
+
+def _texts(cells: Mapping[str, Json], read_table: ReadTable, problems: list[Problem]) -> Json:
+    """The rows of a table of cells. Texts are values of variables, in which braces stay as they are."""
+    table = _find_table(cells, "texts", read_table, problems)
+    if table is None:
+        return None
+    names = [header.strip() for header in table.header]
+    if slips := [*_bad(table, cells["file"], "texts", [])]:
+        problems += slips[:MOST_PROBLEMS]
+        return None
+    rows = (zip(names, row.cells, strict=True) for row in table.rows)
+    return [{name: cell.strip() for name, cell in row if cell.strip()} for row in rows]
+
+
+def _find_table(source: Mapping[str, Json], where: str, read_table: ReadTable, problems: list[Problem]) -> Table | None:
+    """The table that this names; None: it cannot be read, and the problems say why."""
+    try:
+        options = {key: source[key] for key in _OF_TABLE[1:] if isinstance(source.get(key), str)}
+        return read_table(PersonasFrom(file=source["file"], **options))
+    except InvalidInput as error:
+        told = error.problems or [Problem("personas_from.file", error.message, "a table that can be read")]
+        problems += [replace(one, where=one.where.replace("personas_from", where, 1)) for one in told]
+        return None
 
 
 def _read(value: Json, where: str, read_table: ReadTable, problems: list[Problem]) -> Json:
@@ -53,12 +80,8 @@ def _rows(rows: Mapping[str, Json], where: str, read_table: ReadTable, problems:
     if slips := [*_find_slips(rows, where)]:
         problems += slips
         return rows
-    try:
-        source = PersonasFrom(file=name, **{key: rows[key] for key in _OF_TABLE[1:] if isinstance(rows.get(key), str)})
-        table = read_table(source)
-    except InvalidInput as error:
-        told = error.problems or [Problem("personas_from.file", error.message, "a table that can be read")]
-        problems += [replace(one, where=one.where.replace("personas_from", where, 1)) for one in told]
+    table = _find_table(rows, where, read_table, problems)
+    if table is None:
         return rows
     numbers = rows.get("numbers") or []
     found = [*_bad(table, name, where, numbers)]

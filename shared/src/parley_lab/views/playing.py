@@ -145,8 +145,21 @@ def drawn(
 def _without_levels(cohort_name: str, levels: Mapping[str, str]) -> str:
     """`tft-vs-alld-3` for `tft-vs-alld-neutral-3`, as pairings name their cohorts; any other name as it is."""
     arm, _, replicate = cohort_name.rpartition("-")
-    cell = "".join(f"-{level}" for level in levels.values())
-    return f"{arm.removesuffix(cell)}-{replicate}" if cell and arm.endswith(cell) else cohort_name
+    pair = _without_ends(arm, [*levels.values()])
+    return cohort_name if not levels or pair is None else f"{pair}-{replicate}"
+
+
+def _without_ends(name: str, levels: Sequence[str]) -> str | None:
+    """The name without all of these levels at its end, whatever their order; None: it has not all of them. Keys of
+    stored objects keep no order."""
+    if not levels:
+        return name
+    shorter = (
+        _without_ends(name.removesuffix(f"-{level}"), [*levels[:place], *levels[place + 1 :]])
+        for place, level in enumerate(levels)
+        if name.endswith(f"-{level}") and level not in levels[:place]
+    )
+    return next((found for found in shorter if found is not None), None)
 
 
 def seated(rows: Sequence[Attendee], stage: StageConfig, arrived: Sequence[Attendee]) -> list[Attendee]:

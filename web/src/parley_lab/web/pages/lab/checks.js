@@ -2,7 +2,7 @@
 import { titleOf, widgetOf } from "./form.js";
 import { notANumber } from "./numbers.js";
 import { holds } from "./rules.js";
-import { sumOf, totalsOf } from "./sums.js";
+import { missed, sumOf, totalsOf } from "./sums.js";
 import { say } from "./words.js";
 
 /** @typedef {Record<string, any>} Schema */
@@ -35,16 +35,8 @@ function problemOfBounds(field, value, answers) {
 /** What is wrong with the sum, in words; empty: nothing. @param {import("./sums.js").Total} total @param {any[]} values @returns {string} */
 function problemOfTotal(total, values) {
   if (!values.some((value) => typeof value === "number")) return "";
-  const sum = sumOf(values);
-  const wrong = [
-    ["equals", (/** @type {number} */ bound) => sum !== bound],
-    ["at_least", (/** @type {number} */ bound) => sum < bound],
-    ["at_most", (/** @type {number} */ bound) => sum > bound],
-  ].find(([name, isWrong]) => {
-    const bound = total[/** @type {"equals"} */ (name)];
-    return bound !== undefined && bound !== null && /** @type {(bound: number) => boolean} */ (isWrong)(bound);
-  });
-  return wrong ? say(`total_${wrong[0]}`, { bound: total[/** @type {"equals"} */ (wrong[0])], sum }) : "";
+  const wrong = missed(total, values);
+  return wrong ? say(`total_${wrong}`, { bound: total[wrong], sum: sumOf(values) }) : "";
 }
 
 /** What keeps this value from being sent, in words; empty: nothing. @param {Schema} field @param {any} value @param {boolean} isRequired @returns {string} */

@@ -102,7 +102,10 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     setErrors(found);
     setFailure("");
     if (Object.keys(found).length > 0) return focusSummary();
-    if (turn?.next) return turn.next();
+    if (turn?.next) {
+      kept.keep(values);
+      return turn.next();
+    }
     const given = Object.fromEntries(
       wanted.map(([name]) => [name, answers[name]]).filter(([, value]) => value !== undefined && value !== null),
     );
@@ -163,7 +166,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
 /** @param {Record<string, any> | null} entered @param {Record<string, Schema>} fields */
 function restored(entered, fields) {
   const initial = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, initialOf(field)]));
-  const known = Object.entries(entered ?? {}).filter(([name, value]) => name in fields && value !== undefined);
+  const known = Object.entries(entered ?? {}).filter(([name, value]) => name in fields && value !== undefined && value !== null);
   return { ...initial, ...Object.fromEntries(known) };
 }
 

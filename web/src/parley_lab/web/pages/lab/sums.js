@@ -4,10 +4,39 @@ import { say } from "./words.js";
 
 /** @typedef {{ equals?: number | null, at_least?: number | null, at_most?: number | null, fields?: string[] }} Total */
 
+const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/;
+
+/** The number as it is written: units of a power of ten. @param {number} number @returns {{ units: bigint, power: number }} */
+function written(number) {
+  const [, sign, whole, fraction = "", power = "0"] = /** @type {RegExpExecArray} */ (WRITTEN.exec(String(number)));
+  return { units: BigInt(`${sign}${whole}${fraction}`), power: Number(power) - fraction.length };
+}
+
+/** The exact sum of the numbers among these values, in units of a power of ten. @param {any[]} values */
+function exactSum(values) {
+  const numbers = values.filter((value) => typeof value === "number" && Number.isFinite(value)).map(written);
+  const power = Math.min(0, ...numbers.map((one) => one.power));
+  return { units: numbers.reduce((sum, one) => sum + one.units * BigInt(10) ** BigInt(one.power - power), BigInt(0)), power };
+}
+
 /** The sum of the numbers among these values, as they are written: 0.1 and 0.2 are 0.3. @param {any[]} values @returns {number} */
 export function sumOf(values) {
-  const numbers = values.filter((value) => typeof value === "number" && Number.isFinite(value));
-  return Number(numbers.reduce((sum, value) => sum + value, 0).toFixed(9));
+  const { units, power } = exactSum(values);
+  return Number(`${units}e${power}`);
+}
+
+/** Whether the exact sum is less than the bound (below 0), is the bound (0) or is more. @param {any[]} values @param {number} bound @returns {number} */
+function comparedWith(values, bound) {
+  const { units } = exactSum([...values, -bound]);
+  return units < 0 ? -1 : units > 0 ? 1 : 0;
+}
+
+/** The bound of the total that the sum of these values misses. @param {Total} total @param {any[]} values @returns {"equals" | "at_least" | "at_most" | undefined} */
+export function missed(total, values) {
+  const { equals, at_least: least, at_most: most } = total;
+  if (typeof equals === "number" && comparedWith(values, equals) !== 0) return "equals";
+  if (typeof least === "number" && comparedWith(values, least) < 0) return "at_least";
+  return typeof most === "number" && comparedWith(values, most) > 0 ? "at_most" : undefined;
 }
 
 /** The totals of a form, each with the shown fields that it adds up. @param {any} schema @param {[string, any][]} shown */

@@ -12,6 +12,20 @@ import { say } from "./words.js";
  *   shows the next row; the last one has none.
  */
 
+/** Whether nothing is entered. @param {any} value @returns {boolean} */
+const isEmpty = (value) => !value || (typeof value === "object" && Object.values(value).every(isEmpty));
+
+/**
+ * What is saved of the rows: of those that lie behind every field, with null where it was left empty; of the one that is shown what is entered.
+ * So the first row that lacks a field is the one to go on with.
+ * @param {any} answer @param {string[][]} rows @param {number} at
+ */
+const savedOf = (answer, rows, at) =>
+  Object.fromEntries([
+    ...rows.slice(0, at).flat().map((name) => [name, answer?.[name] ?? null]),
+    ...(rows[at] ?? []).map((name) => [name, answer?.[name]]).filter(([, value]) => value === 0 || !isEmpty(value)),
+  ]);
+
 /**
  * A form of which one row is shown at a time. Which one it is, this browser remembers; else it is the first that the lab lacks.
  * @param {any} props those of a form, with the `turns`
@@ -21,7 +35,10 @@ export function InTurns({ turns, ...form }) {
   const { questions, seconds, pause_seconds: pause } = /** @type {Turns} */ (turns);
   const count = questions.length;
   const lacking = () => questions.findIndex((row) => row.some((name) => (form.saved ?? {})[name] === undefined));
-  const [at, setAt] = useState(() => Math.max(0, Math.min(Number(recall(place) ?? lacking()), count - 1)));
+  const firstToGoOnWith = () => (lacking() < 0 ? count - 1 : lacking());
+  const [at, setAt] = useState(() => Math.max(0, Math.min(Number(recall(place) ?? firstToGoOnWith()), count - 1)));
+  const reached = useRef(at);
+  const onSave = form.onSave && ((/** @type {any} */ answer) => form.onSave(savedOf(answer, questions, reached.current)));
   const [isPaused, setPaused] = useState(pause > 0);
   useEffect(() => {
     if (!isPaused) return undefined;
@@ -30,6 +47,7 @@ export function InTurns({ turns, ...form }) {
   }, [at, isPaused]);
 
   function next() {
+    reached.current = at + 1;
     saveNow();
     remember(place, String(at + 1));
     setAt(at + 1);
@@ -39,7 +57,7 @@ export function InTurns({ turns, ...form }) {
   const isLast = at >= count - 1;
   const head = (/** @type {() => void} */ onTimeUp) => h(HowFar, { at, count, seconds: isPaused ? null : seconds, onTimeUp });
   const of = (/** @type {[string, any][]} */ fields) => (isPaused ? [] : fields.filter(([name]) => questions[at]?.includes(name)));
-  return h(Form, { ...form, turn: { of, isPaused, head, drop: () => forget(place), ...(isLast ? {} : { next, label: say("next_row") }) } });
+  return h(Form, { ...form, onSave, turn: { of, isPaused, head, drop: () => forget(place), ...(isLast ? {} : { next, label: say("next_row") }) } });
 }
 
 /**
