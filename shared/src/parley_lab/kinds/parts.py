@@ -65,8 +65,8 @@ class FilledIn:
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """What is left of an answer that ran out of time. `rest`: the values that are not stored. `missing`: the reason why
-    a field of the stored answer is null."""
+    """Values of an answer that ran out of time. `rest`: those that are not stored. `missing`: the reason why a field of
+    the stored answer is null."""
 
     rest: Mapping[str, Json]
     missing: Mapping[str, str]
@@ -154,7 +154,7 @@ class Question(ABC):
             return None
 
     def not_taken(self, answer: Json, stored: Json) -> NotTaken | None:
-        """What `check` left out of an answer that it has stored so; None: nothing. Called by the gateway when a person
+        """The values that `check` left out of an answer; None: it left out nothing. Called by the gateway when a person
         goes on; the data have the rest beside unsent answers."""
         return None
 

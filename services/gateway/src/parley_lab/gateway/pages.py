@@ -334,7 +334,7 @@ def page_answer(stage: StageConfig, view: OwnView, answer: Json) -> Json:
 
 
 def not_taken(stage: StageConfig, view: OwnView, answer: Json, stored: Json) -> NotTaken | None:
-    """What of this answer is not in the page that is stored, where the time for it was up; None: all of it is."""
+    """The part of this answer that the stored page lacks, because the time was up; None: it lacks nothing."""
     asked = _page_question(stage, view)
     return None if asked is None else asked.not_taken({} if answer is None else answer, stored)
 

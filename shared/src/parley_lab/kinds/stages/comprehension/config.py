@@ -13,12 +13,26 @@ from parley_lab.kinds import Column, Json
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.numeric_questions import NumberQuestion
-from parley_lab.kinds.questions.questions import Number, TextQuestion, Unfit
+from parley_lab.kinds.questions.questions import BaseQuestion, Number, TextQuestion, Unfit
 
 RightAnswer = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
 
 
-class CheckedText(TextQuestion):
+class _Checked(BaseQuestion):
+    """A question with a right answer, beside which the data say whether the given one is right."""
+
+    @property
+    def has_correct(self) -> bool:
+        return True
+
+    def columns(self) -> list[Column]:
+        return [*super().columns(), Column(f"{self.id}.correct", f"{self.label} (correct)", "boolean", derived=True)]
+
+    def cells(self, answer: Json) -> dict[str, Json]:
+        return {**super().cells(answer), f"{self.id}.correct": self.is_correct(answer)}
+
+
+class CheckedText(_Checked, TextQuestion):
     """A word or a number to write."""
 
     correct: RightAnswer | tuple[RightAnswer, ...]
@@ -30,18 +44,8 @@ class CheckedText(TextQuestion):
         """Each answer that is right."""
         return self.correct if isinstance(self.correct, tuple) else (self.correct,)
 
-    @property
-    def has_correct(self) -> bool:
-        return True
-
     def is_correct(self, answer: Json) -> bool | None:
         return None if answer is None else any(_is_same(str(answer), right) for right in self.all_correct)
-
-    def columns(self) -> list[Column]:
-        return [*super().columns(), Column(f"{self.id}.correct", f"{self.label} (correct)", "boolean", derived=True)]
-
-    def cells(self, answer: Json) -> dict[str, Json]:
-        return {**super().cells(answer), f"{self.id}.correct": self.is_correct(answer)}
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
@@ -61,7 +65,7 @@ class CheckedText(TextQuestion):
         return True
 
 
-class CheckedNumber(NumberQuestion):
+class CheckedNumber(_Checked, NumberQuestion):
     """A number to write."""
 
     minimum: Number | None = None
@@ -78,21 +82,11 @@ class CheckedNumber(NumberQuestion):
         """Each answer that is right."""
         return self.correct if isinstance(self.correct, tuple) else (self.correct,)
 
-    @property
-    def has_correct(self) -> bool:
-        return True
-
     def is_correct(self, answer: Json) -> bool | None:
         if answer is None:
             return None
         within = Decimal(str(self.within))
         return any(abs(Decimal(str(answer)) - Decimal(str(right))) <= within for right in self.all_correct)
-
-    def columns(self) -> list[Column]:
-        return [*super().columns(), Column(f"{self.id}.correct", f"{self.label} (correct)", "boolean", derived=True)]
-
-    def cells(self, answer: Json) -> dict[str, Json]:
-        return {**super().cells(answer), f"{self.id}.correct": self.is_correct(answer)}
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -16,7 +16,7 @@ import { say } from "./words.js";
 const isEmpty = (value) => !value || (typeof value === "object" && Object.values(value).every(isEmpty));
 
 /**
- * What is saved of the rows: of those that lie behind every field, with null where it was left empty; of the one that is shown what is entered.
+ * The lab saves every field of the rows that lie behind, with null where it was left empty, and of the row that is shown what is entered.
  * So the first row that lacks a field is the one to go on with.
  * @param {any} answer @param {string[][]} rows @param {number} at
  */
