@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.latin import order_at, orders_in
 from parley_lab.contracts.assigned import Permutation
 from parley_lab.design import resolve, validate
 from parley_lab.design.assigning import at_place, values_of
-from parley_lab.design.latin import order_at, orders_in
 
 INFO: dict[str, Any] = {"kind": "info", "lines": ["Read."]}
 BLOCK = [{**INFO, "id": one, "block": "cases"} for one in "abc"]

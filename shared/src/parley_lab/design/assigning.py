@@ -10,11 +10,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base.deliberate_lab_draws import drawn, uniform_numbers
 from parley_lab.base.errors import Problem
+from parley_lab.base.latin import order_at
 from parley_lab.base.variables import OF_READER
 from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, ByPersona, Permutation
 from parley_lab.design.allocation import CohortAssignment
 from parley_lab.design.complaints import one_of
-from parley_lab.design.latin import order_at
 
 Json = Any
 Given = dict[str, Json]
