@@ -166,6 +166,7 @@ def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Prob
         yield from _bad_draws(rows)
         yield from _bad_levels(rows)
         yield from _unknown_columns(stage, rows)
+    yield from _bad_order(rows)
     if rows.is_drawn and not may_draw:
         yield Problem("rows", "rows that are drawn", f"rows alone: a {stage.kind} asks everybody about all of them")
 
@@ -193,6 +194,14 @@ def _refuse_taken_columns(rows: Rows) -> Iterator[Problem]:
         index = next((index for index, item in enumerate(rows.items) if name in item), None)
         if index is not None:
             yield Problem(f"rows.items[{index}].{name}", repr(name), "another name: the data have this column")
+
+
+def _bad_order(rows: Rows) -> Iterator[Problem]:
+    if rows.order == "latin" and not rows.shuffle:
+        yield Problem("rows.order", "'latin'", "`shuffle: true` beside it: each participant has an order of their own")
+    if rows.order == "latin" and rows.take is not None:
+        expected = "no `take` beside `order: latin`: rows come equally often in each place where all have all of them"
+        yield Problem("rows.take", str(rows.take), expected)
 
 
 def _bad_draws(rows: Rows) -> Iterator[Problem]:

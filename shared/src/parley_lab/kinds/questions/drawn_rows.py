@@ -1,18 +1,22 @@
 """Draws the rows of one participant: which of them, in which order, and with which levels. Pure."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final, TypeVar
 
 from parley_lab.base import seeds
 from parley_lab.base import variables as texts
+from parley_lab.base.latin import order_at
 from parley_lab.kinds import OwnView
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.profiles import Task, drawn_profiles
 from parley_lab.kinds.questions.questions import BaseQuestion
-from parley_lab.kinds.questions.rows import Rows, as_item
+from parley_lab.kinds.questions.rows import Order, Rows, as_item
 
+T = TypeVar("T")
 StageT = TypeVar("StageT", bound=AskedOfRows)
+_NUMBERS: Final = re.compile(r"[0-9]+")
 CHANCE: Final = "chance"
 """A draw for the cohort; what is drawn for a participant follows from it and the seat."""
 
@@ -22,6 +26,21 @@ def chance_of(view: OwnView) -> tuple[int, str]:
     return int(view.draws[CHANCE]), view.me.path.rpartition("/")[2]
 
 
+def number_of(view: OwnView) -> int:
+    """The number by which the reader has the next order of a Latin square, from 0: that of the cohort and of the seat.
+
+    So seats of one cohort, and equal seats of cohorts, have one order after the other.
+    """
+    return sum(int(digits) - 1 for digits in _NUMBERS.findall(view.me.path))
+
+
+def arrange(things: Sequence[T], order: Order, number: int, rng: Random) -> list[T]:
+    """The things in an order: drawn by `rng`, or the one with this number of the Latin square."""
+    if order == "latin":
+        return [things[place] for place in order_at(len(things), number)]
+    return rng.sample(things, len(things))
+
+
 def asked_of(stage: StageT, view: OwnView) -> StageT:
     """The stage with the reader's rows alone, each with the questions and options in the file's order."""
     if stage.rows is None or not stage.is_drawn_of_rows or CHANCE not in view.draws:
@@ -29,7 +48,9 @@ def asked_of(stage: StageT, view: OwnView) -> StageT:
     if tasks := profiles_of(stage, view):
         return with_profiles(stage, tasks)
     seed, seat = chance_of(view)
-    return with_rows(stage, drawn_rows(stage.rows, lambda name: seeds.rng(seed, f"{seat}/rows/{name}")))
+    return with_rows(
+        stage, drawn_rows(stage.rows, lambda name: seeds.rng(seed, f"{seat}/rows/{name}"), number_of(view))
+    )
 
 
 def with_profiles(stage: StageT, tasks: Sequence[Task]) -> StageT:
@@ -42,7 +63,9 @@ def profiles_of(stage: AskedOfRows, view: OwnView) -> list[Task]:
     if stage.rows is None or not stage.rows.attributes or CHANCE not in view.draws:
         return []
     seed, seat = chance_of(view)
-    return drawn_profiles(stage.rows, seeds.rng(seed, f"{seat}/profiles"))
+    names, rng = list(stage.rows.attributes), seeds.rng(seed, f"{seat}/profiles")
+    in_order = arrange(names, stage.rows.order, number_of(view), rng) if stage.rows.shuffle else names
+    return drawn_profiles(stage.rows, in_order, rng)
 
 
 def with_rows(stage: StageT, drawn: Mapping[str, Mapping[str, str]]) -> StageT:
@@ -58,14 +81,15 @@ def row_id_of(question: BaseQuestion) -> str:
     return "" if question.row is None else question.row.id
 
 
-def drawn_rows(rows: Rows, rng_of: Callable[[str], Random]) -> dict[str, dict[str, str]]:
+def drawn_rows(rows: Rows, rng_of: Callable[[str], Random], number: int = 0) -> dict[str, dict[str, str]]:
     """The rows by id, in their order, each with its levels.
 
-    rng_of: the random stream of what is drawn: `take`, `order`, or the name of levels after a colon.
+    rng_of: the random stream of what is drawn: `take`, `order`, or the name of levels after a colon. number: that of
+    the order in a Latin square.
     """
     taken = _taken(rows, rng_of("take"))
     if rows.shuffle:
-        taken = rng_of("order").sample(taken, len(taken))
+        taken = arrange(taken, rows.order, number, rng_of("order"))
     levels = {name: _balanced(columns, len(taken), rng_of(f":{name}")) for name, columns in rows.levels.items()}
     return {row_id: {name: drawn[place] for name, drawn in levels.items()} for place, row_id in enumerate(taken)}
 

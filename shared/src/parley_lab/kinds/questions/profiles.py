@@ -19,14 +19,11 @@ _MOST_LOOKED_THROUGH: Final = 50_000
 """So many profiles are looked through for those that no rule forbids."""
 
 
-def drawn_profiles(rows: Rows, rng: Random) -> list[Task]:
+def drawn_profiles(rows: Rows, names: Sequence[str], rng: Random) -> list[Task]:
     """The profiles of each task. Every allowed profile is as likely, but for those that the task has already.
 
-    With `shuffle` the attributes are in an order of the participant's own, the same in all tasks.
+    names: the attributes in the participant's order, the same in all tasks.
     """
-    names = list(rows.attributes)
-    if rows.shuffle:
-        names = rng.sample(names, len(names))
     return [_task(rows, names, rng) for _ in range(rows.tasks)]
 
 

@@ -8,7 +8,7 @@ A stage keeps its questions as the file writes them, and writes them back so. Wh
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -24,6 +24,14 @@ Cell = str | int | float | bool | None
 Attribute = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,40}$")]
 PROFILES: Final = "abcdefgh"
 """How the profiles of a task are named."""
+Order = Literal["drawn", "latin"]
+
+
+def is_drawn(value: object) -> bool:
+    """For orders, which are written only where the file has another one."""
+    return value == "drawn"
+
+
 ROW: Final = "row"
 """The name by which texts have the values of a row: `{{row.name}}`."""
 ID: Final = "id"
@@ -63,6 +71,9 @@ class Rows(Document):
     """Columns of a file whose cells are numbers."""
     shuffle: bool = False
     """Whether each participant has the rows in a different order; with `attributes`, these."""
+    order: Order = Field(default="drawn", exclude_if=is_drawn)
+    """How the order of `shuffle` comes about. `drawn`: by chance. `latin`: seat after seat has the next order of a
+    balanced Latin square, in which each row comes equally often in each place and right after each other one."""
     take: int | None = Field(default=None, ge=1)
     """How many rows are drawn for each participant; left out: all."""
     by: str | None = None

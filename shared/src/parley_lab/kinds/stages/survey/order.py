@@ -1,17 +1,20 @@
 """What is drawn for a participant of a survey, where it is: rows, their levels, and the order of questions and options.
 The same for page, prompt and data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from random import Random
 from typing import Any, Final
 
 from parley_lab.base import rules
+from parley_lab.base.errors import Problem
 from parley_lab.kinds import Column, Json, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
 from parley_lab.kinds.questions.drawn_rows import (
     CHANCE,
+    arrange,
     asked_of,
+    number_of,
     profiles_of,
     row_id_of,
     with_profiles,
@@ -20,6 +23,7 @@ from parley_lab.kinds.questions.drawn_rows import (
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion
 from parley_lab.kinds.questions.own_order import own_chance
 from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.questions.rows import Order
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
 ORDER: Final = "_order"
@@ -35,13 +39,33 @@ def _in_order(stage: SurveyStage, view: OwnView) -> SurveyStage:
     if not stage.is_shuffled or CHANCE not in view.draws:
         return stage
     questions: Sequence[BaseQuestion] = stage.questions
+    numbers = _numbers(stage, view)
     if stage.shuffle_options:
-        questions = [_with_shuffled_options(one, own_chance(view, f"options/{one.id}")) for one in questions]
+        questions = [
+            _with_shuffled_options(one, stage.order, numbers[one.id], own_chance(view, f"options/{one.id}"))
+            for one in questions
+        ]
     if stage.shuffle_grids:
-        questions = [_with_shuffled_rows(one, own_chance(view, f"grids/{one.id}")) for one in questions]
+        questions = [
+            _with_shuffled_rows(one, stage.order, numbers[one.id], own_chance(view, f"grids/{one.id}"))
+            for one in questions
+        ]
     if stage.shuffle_questions:
-        questions = [one for row in by_row(questions) for one in _shuffled_in(row, stage.id, view)]
+        questions = [one for row in by_row(questions) for one in _shuffled_in(row, stage, numbers[row[0].id], view)]
     return stage.model_copy(update={"questions": tuple(questions)})
+
+
+def _numbers(stage: SurveyStage, view: OwnView) -> dict[str, int]:
+    """The number of the order in a Latin square for each question: another one for each question and row, so that no
+    participant has the same order throughout."""
+    first = number_of(view)
+    places = {asks: place for place, asks in enumerate(dict.fromkeys(map(_asks, stage.questions)))}
+    return {one.id: first + places[_asks(one)] + (one.row.number - 1 if one.row else 0) for one in stage.questions}
+
+
+def _asks(question: BaseQuestion) -> str:
+    """The question's id in the file."""
+    return question.id if question.row is None else question.row.asks
 
 
 def by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
@@ -49,21 +73,25 @@ def by_row(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
     return [list(row) for _, row in groupby(questions, lambda one: row_id_of(one))]
 
 
-def _shuffled_in(row: Sequence[BaseQuestion], here: str, view: OwnView) -> list[BaseQuestion]:
+def _shuffled_in(row: Sequence[BaseQuestion], stage: SurveyStage, number: int, view: OwnView) -> list[BaseQuestion]:
     row_id = row_id_of(row[0])
-    return _shuffled(_units(row), here, own_chance(view, f"questions/{row_id}" if row_id else "questions"))
+    rng = own_chance(view, f"questions/{row_id}" if row_id else "questions")
+    if stage.order == "latin":
+        units = arrange(_units(row), "latin", number, rng)
+        return [one for unit in units for one in arrange(unit, "latin", number, rng)]
+    return _shuffled(_units(row), stage.id, rng)
 
 
-def _with_shuffled_options(question: BaseQuestion, rng: Random) -> BaseQuestion:
+def _with_shuffled_options(question: BaseQuestion, order: Order, number: int, rng: Random) -> BaseQuestion:
     if not isinstance(question, OptionsQuestion):
         return question
-    return question.model_copy(update={"options": tuple(rng.sample(question.options, len(question.options)))})
+    return question.model_copy(update={"options": tuple(arrange(question.options, order, number, rng))})
 
 
-def _with_shuffled_rows(question: BaseQuestion, rng: Random) -> BaseQuestion:
+def _with_shuffled_rows(question: BaseQuestion, order: Order, number: int, rng: Random) -> BaseQuestion:
     if not isinstance(question, GridQuestion):
         return question
-    return question.model_copy(update={"rows": tuple(rng.sample(question.rows, len(question.rows)))})
+    return question.model_copy(update={"rows": tuple(arrange(question.rows, order, number, rng))})
 
 
 def _units(questions: Sequence[BaseQuestion]) -> list[list[BaseQuestion]]:
@@ -98,6 +126,21 @@ def _looked_at(question: BaseQuestion, here: str) -> set[str]:
     bounds = question.answered_bounds.values() if isinstance(question, NumberQuestion) else ()
     read = [*(one for _, one in found), *bounds]
     return {one.question for one in read if one.question is not None and one.stage in (None, here)}
+
+
+def latin_problems(stage: SurveyStage) -> Iterator[Problem]:
+    """Reasons why the survey cannot have the orders of Latin squares."""
+    if stage.order != "latin":
+        return
+    if not stage.is_shuffled:
+        expected = "`shuffle_questions`, `shuffle_options` or `shuffle_grids` beside it; for rows `order` of `rows`"
+        yield Problem("order", "'latin'", expected)
+    for index, question in enumerate(stage.questions) if stage.shuffle_questions else ():
+        if read := sorted(_looked_at(question, stage.id)):
+            found = f"a rule or bound that reads {read[0]!r}, with `order: latin`"
+            expected = "an order of the file or a drawn one: each question must be able to come first"
+            yield Problem(f"questions[{index}]", found, expected)
+            return
 
 
 def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> dict[str, Json]:

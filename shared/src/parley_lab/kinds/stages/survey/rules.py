@@ -8,6 +8,7 @@ from parley_lab.base.rules import Comparison
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import PAGE, Ask, Block, Blocked, Completion, Done, Json, OwnView, Parts, Reason, StageKind
 from parley_lab.kinds.questions import answers, sheet
+from parley_lab.kinds.questions.asked_of_rows import in_file
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, Option
 from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, GridRow, NumberQuestion, ScaleQuestion
@@ -16,7 +17,7 @@ from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
 from parley_lab.kinds.stages.survey import display, entries
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ordered, with_order
+from parley_lab.kinds.stages.survey.order import latin_problems, ordered, with_order
 from parley_lab.kinds.stages.survey.page import SurveyPage, page_of
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
@@ -31,7 +32,7 @@ class Survey(StageKind[SurveyStage]):
 
     def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = list(sheet.problems(stage, earlier))
-        found += [*_without_rows(stage), *_names_taken(stage)]
+        found += [*_without_rows(stage), *_names_taken(stage), *in_file(stage, latin_problems(stage))]
         if stage.ask not in ("all_at_once", "by_row") and stage.totals():
             found.append(
                 Problem("ask", repr(stage.ask), "all_at_once or by_row: numbers with a total are asked together")
