@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.meant_names import is_swapped, meant_by
 from parley_lab.design import read, validate
 from parley_lab.design.library import misspelt_personas
-from parley_lab.design.names import is_swapped, meant_by
 
 ASK: dict[str, Any] = {"id": "pre", "kind": "survey", "questions": [{"id": "age", "kind": "number", "title": "Age?"}]}
 LATER: dict[str, Any] = {"id": "later", "kind": "survey", "questions": [{"id": "why", "kind": "text", "title": "Why?"}]}

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import meant_by
 from parley_lab.contracts.models import ADDRESS_EXPECTED, ADDRESS_PATTERN
-from parley_lab.design.names import meant_by
 
 Json = Any
 Loc = tuple[int | str, ...]

@@ -12,8 +12,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import is_swapped
 from parley_lab.contracts.experiment import Persona, PersonaId
-from parley_lab.design.names import is_swapped
 from parley_lab.design.pairings import players_of
 
 Json = Any
