@@ -289,9 +289,9 @@ def test_a_prompt_of_a_file_without_a_seed_says_which_one_it_drew(parley: Parley
 @pytest.mark.parametrize(
     ("persona", "stage", "more", "told"),
     [
-        ("adda", "talk", (), "has a seat with the persona 'adda'; expected ada (did you mean that?)"),
-        ("ada", "tlak", (), "There is no stage 'tlak' here; expected talk (did you mean that?)"),
-        ("ada", "talk", ("--treatment", "buss"), "There is no treatment 'buss' in this experiment; expected bus (did"),
+        ("adda", "talk", (), "has a seat with the persona 'adda'. Did you mean ada?"),
+        ("ada", "tlak", (), "There is no stage 'tlak' here. Did you mean talk?"),
+        ("ada", "talk", ("--treatment", "buss"), "There is no treatment 'buss' in this experiment. Did you mean bus?"),
     ],
 )
 def test_what_there_is_is_said_when_a_prompt_cannot_be_shown(
@@ -340,7 +340,7 @@ def test_commands_know_the_kinds_of_a_folder_and_none_without_it(fresh_parley: P
 
     without = fresh_parley("validate", "pause.yaml")
     assert without.returncode == 2
-    assert 'found "pause"; expected one of' in without.stderr
+    assert "there is no kind called 'pause'. Known here: " in without.stderr
 
 
 def test_a_run_has_stages_of_a_kind_from_a_folder(fresh_parley: Parley, pauses: Path, data_dir: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_name_that_is_nearly_one_of_the_file_is_an_error(parley: Parley, talk:
     result = parley("validate", talk)
 
     assert result.returncode == 2
-    assert "found 'adda'; expected ada (did you mean that?)" in result.stderr
+    assert "there is no persona called 'adda'. Did you mean ada?" in result.stderr
 
 
 def test_a_directory_without_a_lab_has_no_library(parley: Parley, talk: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_persona_file_with_a_problem_is_refused_before_anything_starts(parley:
     result = parley("personas", "import", "bad.yaml")
 
     assert result.returncode == 2
-    assert "line 2, personas[0] (ada).txt: found an unknown field" in result.stderr
+    assert "line 2, personas[0] (ada): there is no field txt. Did you mean text?" in result.stderr
     assert not (tmp_path / ".parley").exists()
 
 
@@ -115,7 +115,7 @@ def test_a_library_is_filled_listed_used_and_given_away(
     ran = parley("run", talk, *lab)
 
     assert missing.returncode == 2
-    assert "cohorts[0].mediators[0]: found 'lia'" in missing.stderr
+    assert "cohorts[0].mediators[0]: there is no persona called 'lia'" in missing.stderr
     assert "Traceback" not in missing.stderr + ran.stderr
     assert first.stdout == "library.yaml: 2 created, 0 replaced, 0 unchanged.\n"
     assert second.stdout == again.stdout.replace("all.json", "library.yaml")

@@ -149,7 +149,7 @@ def test_an_arm_needs_no_variable_of_a_stage_that_it_leaves_out() -> None:
     story = [info("story", lines=["{{story}}"]), info("b")]
 
     found = experiment(stages=story, treatments=[told, {"id": "control", "leave_out": ["story"]}])
-    with pytest.raises(InvalidInput, match=r"`\{\{story\}\}`"):
+    with pytest.raises(InvalidInput, match=r"no variable called 'story'"):
         experiment(stages=story, treatments=[told, {"id": "control", "leave_out": ["b"]}])
 
     assert ids(resolve(found, "control")) == ["b"]

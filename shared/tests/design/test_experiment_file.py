@@ -87,7 +87,7 @@ def test_words_that_look_like_other_things_are_texts() -> None:
         ("a: " + "9" * 5000, "x.yaml", "digits"),
         ("? [a]\n: 1", "x.yaml", "a key that is not a text"),
         ("", "x.yaml", "found nothing"),
-        ("[]", "x.yaml", "a list of 0"),
+        ("[]", "x.yaml", "an empty list"),
         (b"\xff\xfe", "x.yaml", "UTF-8"),
         (
             "a: 1\nb: Größe".encode("cp1252"),

@@ -73,9 +73,11 @@ def test_places_have_lines_and_ids() -> None:
     at = {problem.where: problem.at for problem in problems(FILE)}
 
     assert at["stages[2].questions[0].kind"] == "line 20, stages[2] (broken).questions[0] (a).kind"
-    assert at["personas[1].txt"] == "line 28, personas[1] (ben).txt"
+    assert at["personas[1].txt"] == "line 28, personas[1] (ben)"
     assert at["cohorts[0].seats[1].persona"] == "line 32, cohorts[0].seats[1].persona"
-    assert "line 28, personas[1] (ben).txt: found an unknown field" in "\n".join(map(str, problems(FILE)))
+    assert "line 28, personas[1] (ben): there is no field txt. Did you mean text?" in "\n".join(
+        map(str, problems(FILE))
+    )
 
 
 def test_a_provider_that_does_not_exist_is_told_with_those_that_do() -> None:

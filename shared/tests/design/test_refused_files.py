@@ -95,7 +95,7 @@ GROUPED = {"made": "on_arrival", "groups_of": 2, "seats": [{"open": True, "count
         (asking(stand_in="robot", when_gone="replace"), f"{FIRST}.stand_in", "one that a model speaks for"),
         ({"variables": {"answers": "x"}}, "variables.answers", RESERVED),
         ({"treatments": [{"id": "a", "variables": {"answers": 1}}]}, "treatments[0].variables.answers", RESERVED),
-        (grid(51), f"{FIRST}.questions[0].rows", "a list of at most 50"),
+        (grid(51), f"{FIRST}.questions[0].rows", "a list with at most 50 entries"),
         (
             {"attention_checks": {"every_seconds": 30, "seconds": 31}},
             "attention_checks.seconds",
@@ -256,7 +256,7 @@ def test_a_text_that_was_read_as_an_object_gives_one_complaint(
     [
         (asking(stay=3), f"{FIRST}.stay", "an object with the fields at_least_seconds, at_most_seconds, default, then"),
         ({"limits": "many"}, "limits", "an object with the field calls"),
-        ({"variables": 3}, "variables", "an object with fields"),
+        ({"variables": 3}, "variables", "names with values, each written as `name: value`"),
     ],
 )
 def test_what_should_be_an_object_is_told_its_fields(changes: Any, where: str, expected: str) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 from uuid import uuid4
 
-from parley_lab.base.errors import InvalidInput, NotFound, Problem
+from parley_lab.base.errors import InvalidInput, NotFound
 from parley_lab.base.event_loop import new_event_loop
+from parley_lab.base.meant_names import unknown
 from parley_lab.base.settings import ServerSettings
 from parley_lab.base.storable import is_storable_text
 from parley_lab.cli.embedded import EmbeddedLab
@@ -23,7 +24,6 @@ from parley_lab.cli.screen import Screen
 from parley_lab.cli.typed_lines import TypedLines
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design import read_personas
-from parley_lab.design.complaints import one_of
 from parley_lab.design.persona_chat import chat_with, why_no_reply
 from parley_lab.experiments import persona_chats, personas
 from parley_lab.experiments.persona_chats import Chat, Line
@@ -82,7 +82,7 @@ def persona_in(file: Path, persona_id: str) -> Persona:
         found = list(read_personas(content_of(file), str(file)))
     by_id = {one.id: one for one in found}
     if persona_id not in by_id:
-        problem = Problem("PERSONA", repr(persona_id), one_of(persona_id, by_id, "persona"))
+        problem = unknown("PERSONA", persona_id, by_id, "persona")
         raise InvalidInput(f"{file} does not define this persona.", [problem])
     return by_id[persona_id]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.meant_names import one_of
 from parley_lab.base.settings import FileSettings, read_settings
 from parley_lab.contracts.endpoints import read_endpoints
 from parley_lab.contracts.experiment import ModelMode, Persona
@@ -18,7 +19,6 @@ from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.contracts.providers import effective_model_mode, vendor_named
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Experiment, Reading, misspelt_personas, models_used, named_personas, read
-from parley_lab.design.complaints import one_of
 from parley_lab.design.tables import Table
 
 _WORKBOOKS: Final = (".xlsx", ".xlsm", ".xls", ".ods")

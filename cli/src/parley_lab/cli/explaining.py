@@ -7,9 +7,9 @@ from uuid import UUID
 
 from parley_lab.base import seeds
 from parley_lab.base.errors import NotFound
+from parley_lab.base.meant_names import what_is_known
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Experiment, resolve
-from parley_lab.design.complaints import one_of
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.drawn_rows import asked_of, row_id_of
@@ -41,8 +41,8 @@ def explained(experiment: Experiment, stage_id: str) -> list[str]:
         elif arm:
             same.append(arm)
     if not found:
-        expected = one_of(stage_id, [stage.id for stage in experiment.stages], "stage")
-        raise NotFound(f"There is no stage {stage_id!r}; expected {expected}.")
+        known = what_is_known(stage_id, [stage.id for stage in experiment.stages], "stage")
+        raise NotFound(f"There is no stage {stage_id!r}. {known}")
     seed = experiment.seed if experiment.seed is not None else seeds.fresh()
     return [line for stage, names in found for line in _of_arm(stage, names, seed)]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.meant_names import one_of
 from parley_lab.contracts.personas_from import PersonasFrom
-from parley_lab.design.complaints import one_of
 from parley_lab.design.persona_table import MAX_ROWS, csv_table
 from parley_lab.design.tables import Row, Table, Value
 from parley_lab.formats.workbook.cells import Cell, changed_by_spreadsheet

@@ -21,6 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+MISSING_FIELD: Final = "missing_field"
+UNKNOWN_FIELD: Final = "unknown_field"
+UNKNOWN_NAME: Final = "unknown_name"
+REPEATED_ID: Final = "repeated_id"
+OF_AN_OBJECT: Final = frozenset({MISSING_FIELD, UNKNOWN_FIELD})
+IN_FULL: Final = OF_AN_OBJECT | {UNKNOWN_NAME, REPEATED_ID}
+"""The codes of problems whose `wrong` and `hint` say what is wrong and what to type, without `found` and `expected`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -28,7 +36,8 @@ class Problem:
 
     `where` is the path into the input (`stages[2].questions[0].id`), or a cell of a sheet (`treatments!A2`). `wrong`
     describes the problem where `found` and `expected` are not enough; `hint` is what would mend it. `at` is the place
-    for people, with its line and the ids of the parts. `code` and `params` are what a page makes words of its own from.
+    for people, with its line and the ids of the parts. `code` and `params` are what a page makes words of its own from;
+    a problem with one of the codes `IN_FULL` has all words in `wrong` and `hint`.
     """
 
     where: str
@@ -41,12 +50,18 @@ class Problem:
     params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        where = self.at or self.where
+        where = self.at or self.place()
         place = f"{where}: " if where else ""
+        if self.code in IN_FULL:
+            return f"{place}{self.wrong}. {self.hint}"
         if not self.wrong:
             return f"{place}found {self.found}; expected {self.expected}"
         hint = f" Hint: {self.hint}." if self.hint else ""
         return f"{place}{self.wrong}; expected {self.expected}; found {self.found}.{hint}"
+
+    def place(self) -> str:
+        """The path of the part to mend: for a field that is missing or unknown, the object around it."""
+        return self.where.rpartition(".")[0] if self.code in OF_AN_OBJECT else self.where
 
 
 class ParleyError(Exception):

@@ -1,13 +1,23 @@
-"""What a name that is not known was likely meant to be: a misspelling, or another word for the same. Pure.
+"""Problems with names: one that is not known, with its likely meaning, and a field that is missing. Pure.
 
-Other words are looked up among the names that are known in the place; what is known there is no matter of this table.
+A name is a misspelling, or another word for the same. Other words are looked up among the names that are known in the
+place; what is known there is no matter of this table.
 """
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from parley_lab.base.errors import MISSING_FIELD, REPEATED_ID, UNKNOWN_FIELD, UNKNOWN_NAME, Problem
+
+_MOST_NAMES: Final = 40
+_MOST_KINDS: Final = 5
 _SHORTEST_BEGINNING: Final = 3
+_SHORTEST_HELD: Final = 4
+"""A known name of so many letters inside another one may be meant: `integer` in `is_integer`."""
+_CLOSE: Final = 0.6
+_SURE: Final = 0.75
+"""Similarities from 0 to 1. `dosis` and `dose` have 0.67; so have `kind` and `id`, which differ at the beginning."""
 _OTHER_WORDS: Final[Mapping[str, Sequence[str]]] = {
     # Stages
     "consent": ("terms_of_service",),
@@ -84,6 +94,65 @@ _OTHER_WORDS: Final[Mapping[str, Sequence[str]]] = {
 }
 
 
+def one_of(name: str, known: Iterable[str], what: str) -> str:
+    """The known names, and the likely meaning of an unknown `name`."""
+    names = list(known)
+    if not names:
+        return f"no {what}: there is none"
+    listed = f"one of {', '.join(names)}" if len(names) <= 20 else f"the name of a known {what}"
+    meant = meant_by(name, names)
+    return f"{' or '.join(meant)} (did you mean that?), or another {what}" if meant else listed
+
+
+def unknown(where: str, name: str, known: Iterable[str], what: str) -> Problem:
+    """The name of something that there is not, with the likely meaning, or else all names."""
+    names = list(known)
+    hint = what_is_known(name, names, what)
+    return Problem(
+        where, repr(name), one_of(name, names, what), f"there is no {what} called {name!r}", hint, code=UNKNOWN_NAME
+    )
+
+
+def unknown_field(where: str, known: Iterable[str], *, of_others: Sequence[str] = ()) -> Problem:
+    """A field that there is not; of_others: the kinds that have it."""
+    name, names = where.rpartition(".")[2], list(known)
+    hint = what_is_known(name, names, "field")
+    if of_others and not meant_by(name, names):
+        hint = f"It is a field of {_kinds(of_others)}. {hint}"
+    expected = one_of(name, names, "field")
+    return Problem(where, "an unknown field", expected, f"there is no field {name}", hint, code=UNKNOWN_FIELD)
+
+
+def missing_field(where: str, added: str, *, written: str | None = None) -> Problem:
+    """A field that has to be there. added: what to type for it, in words; written: an example of it."""
+    name = where.rpartition(".")[2]
+    expected, hint = f"this field: `{name}: {written or added}`", f"Add {name}: {added}."
+    return Problem(where, "nothing", expected, f"{name} is missing", hint, code=MISSING_FIELD)
+
+
+def repeated_id(where: str, name: str, what: str) -> Problem:
+    """The id of something that another one in the list has."""
+    expected = f"an id of its own for every {what}"
+    wrong = f"the id {name!r} is there already"
+    return Problem(where, f"{name!r} again", expected, wrong, f"Write {expected}.", code=REPEATED_ID)
+
+
+def what_is_known(name: str, known: Iterable[str], what: str) -> str:
+    """The sentence after one that says that there is no such name: its likely meaning, or else the names."""
+    names = list(known)
+    if meant := meant_by(name, names):
+        return f"Did you mean {' or '.join(meant)}?"
+    if not names:
+        return f"No {what} is known here."
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"Known here: {', '.join(names[:_MOST_NAMES])}{more}."
+
+
+def _kinds(kinds: Sequence[str]) -> str:
+    more = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
+    return f"the kind{'s' if len(kinds) > 1 else ''} {', '.join(kinds[:_MOST_KINDS])}{more}"
+
+
 def meant_by(name: str, known: Iterable[str]) -> list[str]:
     """The names, of those that are known, that this one is likely meant to be: one that is misspelt, or several that
     may go by it as another word."""
@@ -95,7 +164,14 @@ def meant_by(name: str, known: Iterable[str]) -> list[str]:
         return other
     begun = [one for one in names if len(name) >= _SHORTEST_BEGINNING and one.startswith(name)]
     swapped = [one for one in names if is_swapped(name, one)]
-    return (begun or swapped or difflib.get_close_matches(name, names, n=1))[:1]
+    held = [one for one in names if len(one) >= _SHORTEST_HELD and one in plain]
+    return (begun or swapped or _close(plain, names) or held)[:1]
+
+
+def _close(name: str, known: Sequence[str]) -> list[str]:
+    """The names that are spelt nearly alike, the nearest first. Slips are rare in a first letter."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=_CLOSE)
+    return [one for one in close if one[:1] == name[:1] or difflib.SequenceMatcher(None, one, name).ratio() >= _SURE]
 
 
 def is_swapped(one: str, other: str) -> bool:

@@ -7,9 +7,11 @@ such are written `{{ '{{' }}`.
 import json
 import re
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import meant_by, unknown
 
 Json = Any
 
@@ -56,7 +58,7 @@ def problems(
     filled: the first parts of names that something else fills.
     """
     return [
-        Problem(path, f"`{{{{{name}}}}}`", _expectation(name, variables))
+        _without_value(path, name, variables)
         for path, name in places(value, where)
         if not is_of_reader(name) and name.partition(".")[0] not in filled and _look_up(name, variables) is _UNDEFINED
     ]
@@ -125,10 +127,15 @@ def _look_up(name: str, variables: Mapping[str, Json]) -> Json:
     return value
 
 
-def _expectation(name: str, variables: Mapping[str, Json]) -> str:
+def _without_value(where: str, name: str, variables: Mapping[str, Json]) -> Problem:
+    found = f"`{{{{{name}}}}}`"
     if not _NAME.fullmatch(name):
-        return "the name of a variable between the braces"
-    return "one of the variables " + ", ".join(sorted(variables)) if variables else "a variable that is set"
+        return Problem(where, found, "the name of a variable between the braces")
+    expected = "one of the variables " + ", ".join(sorted(variables)) if variables else "a variable that is set"
+    problem = unknown(where, name, sorted(variables), "variable")
+    meant = meant_by(name, variables)
+    hint = f"Did you mean {{{{{meant[0]}}}}}?" if meant else f"{problem.hint} Set it in `variables`."
+    return replace(problem, found=found, expected=expected, hint=hint)
 
 
 def _texts(value: Json, where: str) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,11 +11,12 @@ from pydantic import ValidationError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import unknown
 from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
 from parley_lab.contracts.named_providers import read_providers
 from parley_lab.design import conditions, references, sequences, stand_ins
 from parley_lab.design import treatments as arm
-from parley_lab.design.complaints import one_of, translate
+from parley_lab.design.complaints import translate
 from parley_lab.design.document import json_schema
 from parley_lab.kinds.questions.rows import filled_by_rows
 from parley_lab.kinds.stages import parts_of, read_stage
@@ -85,7 +87,7 @@ class Arms:
         yield from self._two_things(present, treatment, where)
         for stage_id, problem in self._lacks(present, treatment):
             if _first(problem.where) in treatment.stages.get(stage_id, {}):
-                yield Problem(f"{where}.stages.{stage_id}.{problem.where}", problem.found, problem.expected)
+                yield replace(problem, where=f"{where}.stages.{stage_id}.{problem.where}")
             elif (stage_id, problem) not in self._usual_lacks:
                 yield Problem(where, f"{problem.found} in {problem.where} of the stage {stage_id}", problem.expected)
 
@@ -148,7 +150,7 @@ def _unknown(
 ) -> Iterator[Problem]:
     for name in names:
         if name not in known:
-            yield Problem(template.format(name), repr(name), one_of(name, known, what))
+            yield unknown(template.format(name), name, known, what)
 
 
 def _fixed_fields(replaced: Mapping[str, Mapping[str, Json]], where: str) -> Iterator[Problem]:
@@ -183,14 +185,14 @@ def _stage(
     for problem in found:
         is_replaced = _first(problem.where) in replaced
         place = f"{where}.stages.{stage.id}" if is_replaced else f"stages[{number}]"
-        yield Problem(f"{place}.{problem.where}", problem.found, problem.expected)
+        yield replace(problem, where=f"{place}.{problem.where}")
 
 
 def _unset(fields: Json, values: Mapping[str, Json]) -> Iterator[Problem]:
     """Variables in rules that have no value."""
     for place, one in conditions.compared(fields):
         if one.variable is not None and one.variable.partition(".")[0] not in values and one.variable not in values:
-            yield Problem(f"{place}.variable", repr(one.variable), one_of(one.variable, values, "variable"))
+            yield unknown(f"{place}.variable", one.variable, values, "variable")
 
 
 def _persona(
@@ -219,7 +221,7 @@ def _persona(
             place = f"{where}."
         else:
             place = f"personas[{number}]."
-        yield Problem(f"{place}{problem.where}", problem.found, problem.expected)
+        yield replace(problem, where=f"{place}{problem.where}")
 
 
 def _first(path: str) -> str:

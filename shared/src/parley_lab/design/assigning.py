@@ -11,10 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 from parley_lab.base.deliberate_lab_draws import drawn, uniform_numbers
 from parley_lab.base.errors import Problem
 from parley_lab.base.latin import order_at
+from parley_lab.base.meant_names import unknown
 from parley_lab.base.variables import OF_READER
 from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, ByPersona, Permutation
 from parley_lab.design.allocation import CohortAssignment
-from parley_lab.design.complaints import one_of
 
 Json = Any
 Given = dict[str, Json]
@@ -128,8 +128,9 @@ def _amiss(one: Assigned, where: str, cohorts: Collection[str]) -> Iterator[Prob
     elif isinstance(one, ByCohort):
         for cohort in one.cohorts:
             if cohort not in cohorts:
-                expected = one_of(cohort, cohorts, "cohort") if cohorts else "a cohort, which needs an id in the file"
-                yield Problem(f"{where}.cohorts.{cohort}", repr(cohort), expected)
+                place = f"{where}.cohorts.{cohort}"
+                none = Problem(place, repr(cohort), "a cohort, which needs an id in the file")
+                yield unknown(place, cohort, cohorts, "cohort") if cohorts else none
 
 
 def _valid(value: Mapping[str, Json]) -> Iterator[tuple[int, Assigned]]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import one_of
 from parley_lab.contracts.assigned import Permutation
 from parley_lab.contracts.experiment import StageConfig, Treatment
 from parley_lab.design import sequences
-from parley_lab.design.complaints import one_of
 from parley_lab.design.own_arms import why_shared
 
 

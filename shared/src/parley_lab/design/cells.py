@@ -5,16 +5,18 @@ nothing after this knows of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.base.rules import as_level
 from parley_lab.base.variables import places
 from parley_lab.contracts.allocation import Texts
 from parley_lab.contracts.experiment import Treatment
-from parley_lab.design.complaints import one_of, translate
+from parley_lab.design.complaints import translate
 
 Json = Any
 _TEXTS: TypeAdapter[Any] = TypeAdapter(Texts)
@@ -68,7 +70,7 @@ def _bad_arms(arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
             Treatment.model_validate(fields)
         except ValidationError as error:
             for problem in translate(error, fields, Treatment.model_json_schema()):
-                yield Problem(f"treatments[{index}].{problem.where}", problem.found, problem.expected)
+                yield replace(problem, where=f"treatments[{index}].{problem.where}")
 
 
 def _stage_ids(value: Mapping[str, Json]) -> list[str]:
@@ -86,7 +88,7 @@ def _bad_keeps(value: Mapping[str, Json], arms: Sequence[Mapping[str, Json]]) ->
         for number, stage in enumerate(keep):
             where = f"treatments[{index}].keep[{number}]"
             if stage not in known:
-                yield Problem(where, repr(stage), one_of(stage, known, "stage"))
+                yield unknown(where, stage, known, "stage")
             elif isinstance(left_out, list | tuple) and stage in left_out:
                 yield Problem(where, f"{stage!r}, which the arm leaves out", "one of the two")
 
@@ -153,7 +155,7 @@ def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Prob
         _TEXTS.validate_python(texts)
     except ValidationError as error:
         for problem in translate(error, texts, _TEXTS.json_schema()):
-            yield Problem(f"texts.{problem.where}".rstrip("."), problem.found, problem.expected)
+            yield replace(problem, where=f"texts.{problem.where}".rstrip("."))
         return
     if not arms:
         yield Problem("texts", "texts for single arms", "`treatments` or `factors` beside them, or `variables`")
@@ -163,7 +165,7 @@ def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Prob
         for name, by_arm in texts.items():
             for arm in by_arm:
                 if arm not in ids:
-                    yield Problem(f"texts.{name}.{arm}", repr(arm), one_of(arm, ids, "treatment"))
+                    yield unknown(f"texts.{name}.{arm}", arm, ids, "treatment")
         return
     levels = [_levels_of(arm) for arm in arms]
     factors = {factor for one in levels for factor in one}
@@ -177,4 +179,4 @@ def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Prob
         for factor, level in named.items():
             known = list(dict.fromkeys(one[factor] for one in levels if factor in one))
             if not any(_is_level(level, one) for one in known):
-                yield Problem(f"texts[{index}].{factor}", repr(level), one_of(str(as_level(level)), known, "level"))
+                yield unknown(f"texts[{index}].{factor}", str(as_level(level)), known, "level")

@@ -12,14 +12,15 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from parley_lab.base import variables as texts
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import REPEATED_ID, Problem
+from parley_lab.base.meant_names import unknown
 from parley_lab.contracts.allocation import Allocation
 from parley_lab.contracts.assigned import ByPersona, Permutation
 from parley_lab.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.contracts.join_page import OF_THE_PAGE, JoinPage
 from parley_lab.design import assigning, block_orders, left_out, meetings, own_arms, own_words, sequences, stand_ins
 from parley_lab.design.arms import Arms
-from parley_lab.design.complaints import LANGUAGE_EXPECTED, one_of, without_unknown
+from parley_lab.design.complaints import LANGUAGE_EXPECTED, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
 from parley_lab.design.stand_ins import unknown_persona
 from parley_lab.kinds.questions.rows import filled_by_rows
@@ -152,7 +153,11 @@ def _repeated_ids(parts: _Parts) -> Iterator[Problem]:
         first: dict[str, int] = {}
         for index, part_id in ids:
             if part_id in first:
-                yield Problem(f"{what}[{index}].id", f"{part_id!r}, as in {what}[{first[part_id]}]", "an id of its own")
+                place, other = f"{what}[{index}].id", f"{what}[{first[part_id]}]"
+                wrong = f"the id {part_id!r} is there already, in {other}"
+                expected = "an id of its own"
+                hint = f"Write {expected}."
+                yield Problem(place, f"{part_id!r}, as in {other}", expected, wrong, hint, code=REPEATED_ID)
             first.setdefault(part_id, index)
 
 
@@ -303,22 +308,22 @@ def _settled_draws(where: str, plan: CohortPlan, parts: _Parts) -> Iterator[Prob
             yield Problem(f"{where}.{stage_id}", "draws", f"nothing: a {stage.kind} draws nothing")
         else:
             for problem in draws.problems(given):
-                yield Problem(f"{where}.{stage_id}.{problem.where}", problem.found, problem.expected)
+                yield replace(problem, where=f"{where}.{stage_id}.{problem.where}")
 
 
 def _unknown(where: str, name: str, known: Collection[str], what: str) -> Iterator[Problem]:
     if name not in known:
-        yield Problem(where, repr(name), one_of(name, known, what))
+        yield unknown(where, name, known, what)
 
 
 def _stage_problems(parts: _Parts) -> Iterator[Problem]:
     places = sorted(parts.stages)
     for number, problem in sequences.problems([parts.stages[place] for place in places]):
-        yield Problem(f"stages[{places[number]}].{problem.where}", problem.found, problem.expected)
+        yield replace(problem, where=f"stages[{places[number]}].{problem.where}")
     scripted = stand_ins.scripted_in(parts.personas.values())
     for place, stage in parts.stages.items():
         for problem in stand_ins.problems(stage, parts.known["personas"], scripted):
-            yield Problem(f"stages[{place}].{problem.where}", problem.found, problem.expected)
+            yield replace(problem, where=f"stages[{place}].{problem.where}")
         changed = [one.stages.get(stage.id, {}).get("when_gone") for one in parts.treatments.values()]
         if stage.stand_in is not None and "replace" not in (stage.when_gone, *changed):
             expected = "`when_gone: replace`, which it is for; or leave it out"
@@ -449,7 +454,8 @@ def _named(of_arms: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
         more = f" and {len(arms) - 1} more" if len(arms) > 1 else ""
         is_of_all = not arms or len(arms) == len(of_arms)
         named = problem.expected if is_of_all else f"{problem.expected} (in the arm {arms[0]!r}{more})"
-        yield replace(problem, expected=named)
+        hint = problem.hint if is_of_all or not problem.hint else f"{problem.hint} (In the arm {arms[0]!r}{more}.)"
+        yield replace(problem, expected=named, hint=hint)
 
 
 def _unfilled(parts: _Parts, value: Mapping[str, Json], values: Mapping[str, Json]) -> Iterator[Problem]:

@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from parley_lab.base.errors import Problem
-from parley_lab.base.meant_names import meant_by
+from parley_lab.base.meant_names import missing_field, unknown, unknown_field
 from parley_lab.contracts.models import ADDRESS_EXPECTED, ADDRESS_PATTERN
 
 Json = Any
@@ -25,7 +26,6 @@ _OF_A_THOUSAND: Final = 3
 _TAG_FIELDS: Final = ("kind", "type")
 """The discriminator fields of unions."""
 _EXPECTED: Final[Mapping[str, str]] = {
-    "missing": "this field",
     "string_type": "text",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
@@ -37,7 +37,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "finite_number": "a number with an end",
     "list_type": "a list",
     "tuple_type": "a list",
-    "dict_type": "an object with fields",
+    "dict_type": "names with values, each written as `name: value`",
     "literal_error": "{expected}",
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
@@ -45,23 +45,30 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "less_than_equal": "at most {le}",
     "string_too_short": "text of at least {min_length} characters",
     "string_too_long": "text of at most {max_length} characters",
-    "too_short": "a list of at least {min_length}",
-    "too_long": "a list of at most {max_length}",
+    "too_short": "a list with {min_length} or more entries",
+    "too_long": "a list with at most {max_length} entries",
     "union_tag_invalid": "one of {expected_tags}",
     "decimal_type": "an amount, such as 2.50",
     "decimal_parsing": "an amount, such as 2.50",
     "decimal_max_places": "an amount with at most {decimal_places} decimals",
     "union_tag_not_found": "an object with a {discriminator}",
 }
-_WRITTEN: Final[Mapping[str, str]] = {
-    "string": "text",
-    "integer": "1",
-    "number": "1.5",
-    "boolean": "true",
-    "array": "[...]",
-    "object": "{...}",
+_WRITTEN: Final[Mapping[str, tuple[str, str]]] = {
+    "string": ("text", "a text"),
+    "integer": ("1", "a whole number"),
+    "number": ("1.5", "a number"),
+    "boolean": ("true", "true or false"),
+    "array": ("[...]", "a list, whose entries begin with `- `"),
+    "object": ("{...}", "an object with fields"),
 }
-"""How a value of a type is written, by the type in a schema."""
+"""How a value of a type is written, and what it is, by the type in a schema."""
+_ADDED: Final[Mapping[str, str]] = {
+    "id": "a short name such as talk",
+    "name": "a short text for people",
+    "title": "the words that readers see",
+    "text": "the words that readers see",
+}
+"""What is to be typed for a missing field of this name."""
 _PATTERNS: Final[Mapping[str, str]] = {
     "https?://": "an address that begins with http:// or https://, without spaces",
     "[A-Za-z0-9_-]{0,63}": "an id of letters, digits, `-` and `_`, at most 64, starting with a letter or digit",
@@ -81,11 +88,17 @@ def translate(error: ValidationError, value: Json, schema: Mapping[str, Any], *,
             continue
         problem = _problem(detail, value, schema, inside)
         before = problems.get(problem.where)
-        if before is not None and before.expected != problem.expected:
-            # Every branch of a union complains about the same value.
-            problem = Problem(problem.where, before.found, f"{before.expected} or {problem.expected}")
-        problems[problem.where] = problem
+        problems[problem.where] = problem if before is None else _either(before, problem)
     return list(problems.values())
+
+
+def _either(before: Problem, problem: Problem) -> Problem:
+    """One problem for both: every branch of a union complains about the same value."""
+    if before.expected == problem.expected or with_a_point(problem.found.strip('"')) == problem.expected:
+        return problem
+    if with_a_point(before.found.strip('"')) == before.expected:
+        return before
+    return Problem(problem.where, before.found, f"{before.expected} or {problem.expected}")
 
 
 def without_unknown(value: Json, error: ValidationError) -> Json:
@@ -108,8 +121,10 @@ def found(value: Json) -> str:
     """A short description of a value."""
     if isinstance(value, Mapping):
         return object_with(map(str, value))
+    if value is None:
+        return "no value"
     if isinstance(value, list | tuple):
-        return f"a list of {len(value)}"
+        return f"a list of {len(value)}" if value else "an empty list"
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_FOUND else f"{text[:_LONGEST_FOUND]}..."
 
@@ -122,32 +137,19 @@ def object_with(fields: Iterable[str]) -> str:
     return f"an object with the field{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def one_of(name: str, known: Iterable[str], what: str) -> str:
-    """The known names, and the likely meaning of an unknown `name`."""
-    names = list(known)
-    if not names:
-        return f"no {what}: there is none"
-    listed = f"one of {', '.join(names)}" if len(names) <= 20 else f"the name of a known {what}"
-    meant = meant_by(name, names)
-    return f"{' or '.join(meant)} (did you mean that?), or another {what}" if meant else listed
-
-
 def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], inside: Loc) -> Problem:
     loc, kind = detail["loc"], detail["type"]
     where = path_of(loc, value, is_missing=kind == "missing")
     if kind == "missing":
-        return Problem(where, "nothing", _missing(loc, schema, inside))
+        return _missing(where, loc, schema, inside)
     if kind == "extra_forbidden":
         known = sorted(known_fields(schema, inside + loc[:-1]))
-        return Problem(where, "an unknown field", one_of(str(loc[-1]), known, "field"))
-    if kind == "union_tag_invalid":
-        tags = [tag.strip("' ") for tag in str(detail["ctx"]["expected_tags"]).split(",")]
-        name = str(detail["ctx"]["tag"])
+        return unknown_field(where, known, of_others=_kinds_with(str(loc[-1]), schema, inside + loc[:-1]))
+    if kind == "union_tag_invalid" and _tag_of(detail) is not None:
+        return _unknown_kind(detail, where)
+    if kind.startswith("union_tag") and isinstance(detail["input"], Mapping):
         field = _discriminator(detail)
-        return Problem(f"{where}.{field}".lstrip("."), found(name), one_of(name, tags, field))
-    if kind == "union_tag_not_found" and isinstance(detail["input"], Mapping):
-        field = _discriminator(detail)
-        return Problem(f"{where}.{field}".lstrip("."), "nothing", f"the name of a {field}")
+        return missing_field(f"{where}.{field}".lstrip("."), f"one of {', '.join(_kinds_at(schema, inside + loc))}")
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"].startswith("^[a-z0-9]["):
         return Problem(where, found(detail["input"]), _SLUG_EXPECTED)
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"] == ADDRESS_PATTERN:
@@ -156,7 +158,7 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
     if kind == "string_pattern_mismatch" and (expected := _patterned(detail["ctx"]["pattern"])) is not None:
         return Problem(where, found(detail["input"]), expected)
     if kind in ("model_type", "model_attributes_type"):
-        return Problem(where, found(detail["input"]), object_with(sorted(known_fields(schema, inside + loc))))
+        return Problem(where, found(detail["input"]), _object(schema, inside + loc))
     if kind == "string_type" and (quoted := _in_quotes(detail["input"])) is not None:
         return Problem(where, found(detail["input"]), f"text, in quotes because of its colon: {quoted}")
     if kind == "string_type" and isinstance(detail["input"], int | float):
@@ -170,21 +172,53 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
     )
 
 
-def _missing(loc: Loc, schema: Mapping[str, Any], inside: Loc) -> str:
-    """What is to be typed for a field that is not there."""
+def _tag_of(detail: ErrorDetails) -> Json:
+    given = detail["input"]
+    return given.get(_discriminator(detail)) if isinstance(given, Mapping) else None
+
+
+def _unknown_kind(detail: ErrorDetails, where: str) -> Problem:
+    tags = [tag.strip("' ") for tag in str(detail["ctx"]["expected_tags"]).split(",")]
+    field, name = _discriminator(detail), str(_tag_of(detail))
+    problem = unknown(f"{where}.{field}".lstrip("."), name, tags, field)
+    return replace(problem, found=found(name))
+
+
+def _missing(where: str, loc: Loc, schema: Mapping[str, Any], inside: Loc) -> Problem:
     name = str(loc[-1])
     node = next((fields[name] for fields in _fields_at(schema, inside + loc[:-1]) if name in fields), None)
     example = None if node is None else _example(node, schema)
-    return _EXPECTED["missing"] if example is None else f"{_EXPECTED['missing']}: `{name}: {example}`"
+    if example is None:
+        return missing_field(where, _ADDED.get(name, "a value"))
+    written, what = example
+    return missing_field(where, _ADDED.get(name, what), written=written)
 
 
-def _example(node: Mapping[str, Any], root: Mapping[str, Any]) -> str | None:
-    """How a value of this type is written."""
+def _kinds_at(schema: Mapping[str, Any], loc: Loc) -> list[str]:
+    """The kinds that the object at `loc` may have."""
+    return sorted({str(tag) for fields in _fields_at(schema, loc) for tag in _tags(fields)})
+
+
+def _kinds_with(name: str, schema: Mapping[str, Any], loc: Loc) -> list[str]:
+    """The kinds that have a field of this name, where the object at `loc` is of another kind."""
+    if not loc or not isinstance(loc[-1], str):
+        return []
+    kinds = [(tag, fields) for fields in _fields_at(schema, loc[:-1]) for tag in _tags(fields)]
+    is_kind = any(tag == loc[-1] for tag, _ in kinds)
+    return sorted({str(tag) for tag, fields in kinds if name in fields}) if is_kind else []
+
+
+def _tags(fields: Mapping[str, Any]) -> Iterator[str]:
+    yield from (fields[field]["const"] for field in _TAG_FIELDS if "const" in fields.get(field, {}))
+
+
+def _example(node: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[str, str] | None:
+    """How a value of this type is written, and what it is."""
     for one in _alternatives(node, root):
         if "const" in one:
-            return str(one["const"])
+            return str(one["const"]), str(one["const"])
         if one.get("enum"):
-            return str(one["enum"][0])
+            return str(one["enum"][0]), f"one of {', '.join(map(str, one['enum']))}"
         if (written := _WRITTEN.get(str(one.get("type")))) is not None:
             return written
     return None
@@ -217,6 +251,15 @@ def with_a_point(text: str) -> str | None:
     if len(decimals) == _OF_A_THOUSAND:
         return f"{whole}{decimals} or {whole}.{decimals}: both can be meant"
     return f"{whole}.{decimals}, with a point"
+
+
+def _object(schema: Mapping[str, Any], loc: Loc) -> str:
+    """How an object at `loc` is written: with its fields that are needed, or else those that it may have."""
+    needed = {tuple(node.get("required", ())) for node in _objects_at(schema, loc)}
+    names = needed.pop() if len(needed) == 1 else ()
+    if not names:
+        return object_with(sorted(known_fields(schema, loc)))
+    return f"an object, such as {{{', '.join(f'{name}: ...' for name in names)}}}"
 
 
 def _patterned(pattern: str) -> str | None:
@@ -270,6 +313,11 @@ def known_fields(schema: Mapping[str, Any], loc: Loc) -> set[str]:
 
 def _fields_at(schema: Mapping[str, Any], loc: Loc) -> list[Mapping[str, Any]]:
     """The schemas of the fields of an object at `loc`, one mapping for each form that it may have."""
+    return [node["properties"] for node in _objects_at(schema, loc)]
+
+
+def _objects_at(schema: Mapping[str, Any], loc: Loc) -> list[Mapping[str, Any]]:
+    """The schemas of an object at `loc`, one for each form that it may have."""
     nodes = list(_alternatives(schema, schema))
     for step in loc:
         # A field of one kind may have the name of another kind, such as `info`.
@@ -277,7 +325,7 @@ def _fields_at(schema: Mapping[str, Any], loc: Loc) -> list[Mapping[str, Any]]:
         nodes = [
             after for node in branches or nodes for part in _step(node, step) for after in _alternatives(part, schema)
         ]
-    return [node["properties"] for node in nodes if "properties" in node]
+    return [node for node in nodes if "properties" in node]
 
 
 def _step(node: Mapping[str, Any], step: int | str) -> Iterator[Mapping[str, Any]]:
@@ -306,5 +354,5 @@ def _alternatives(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[
     branches = [*node.get("anyOf", ()), *node.get("oneOf", ())]
     for branch in branches:
         yield from _alternatives(branch, root)
-    if not branches:
+    if not branches or "properties" in node:
         yield node

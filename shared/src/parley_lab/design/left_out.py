@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import unknown
 from parley_lab.base.rules import ORDERINGS, Comparison, as_number, comparisons
 from parley_lab.contracts.assigned import Assigned, Balanced, ByPersona, Permutation
 from parley_lab.contracts.experiment import StageConfig, Treatment
 from parley_lab.design import conditions
-from parley_lab.design.complaints import one_of
 from parley_lab.design.own_arms import why_shared
 
 _OF_ARM: Final = ("treatment", "factor", "variable")
@@ -71,18 +71,17 @@ def _unknown(one: Comparison, place: str, treatments: Sequence[Treatment]) -> It
         yield Problem(f"{place}.row", repr(one.row), "a question of a stage with `rows`: here is no row")
     if one.treatment is not None and one.treatment not in (ids := [each.id for each in treatments]):
         nothing = "`treatments` or `factors` beside it: this file has no arms"
-        yield Problem(
-            f"{place}.treatment", repr(one.treatment), one_of(one.treatment, ids, "treatment") if ids else nothing
-        )
+        where = f"{place}.treatment"
+        yield unknown(where, one.treatment, ids, "treatment") if ids else Problem(where, repr(one.treatment), nothing)
     if one.factor is None:
         return
     levels: set[str] = {each.levels[one.factor] for each in treatments if one.factor in each.levels}
     factors = list(dict.fromkeys(factor for each in treatments for factor in each.levels))
     if not levels:
-        expected = one_of(one.factor, factors, "factor") if factors else "`factors` beside it: this file has none"
-        yield Problem(f"{place}.factor", repr(one.factor), expected)
+        none = Problem(f"{place}.factor", repr(one.factor), "`factors` beside it: this file has none")
+        yield unknown(none.where, one.factor, factors, "factor") if factors else none
     elif one.operator in ("equals", "not_equals") and one.value not in levels:
-        yield Problem(f"{place}.value", repr(one.value), one_of(str(one.value), sorted(levels), "level"))
+        yield unknown(f"{place}.value", str(one.value), sorted(levels), "level")
     elif one.operator in ORDERINGS and any(_is_decimal(level) for level in levels):
         expected = f"`variable: {one.factor}`, whose values are numbers"
         yield Problem(

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import one_of, repeated_id, unknown
 from parley_lab.base.variables import as_text
 from parley_lab.contracts.assigned import Assigned, Balanced, Permutation
 from parley_lab.contracts.experiment import CohortPlan, Composition, HowMany, Match, MatchValue, StageConfig
-from parley_lab.design.complaints import one_of
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.stages import parts_of
 
@@ -62,11 +62,9 @@ def _of_match(where: str, match: Match, file: Matched) -> Iterator[Problem]:
     for number, kind in enumerate(match.kinds):
         place = f"{where}.kinds[{number}]"
         if kind.id in ids[:number]:
-            yield Problem(f"{place}.id", f"{kind.id!r} again", "an id of its own for every kind of group")
+            yield repeated_id(f"{place}.id", kind.id, "kind of group")
         if kind.treatment is not None and kind.treatment not in file.treatments:
-            yield Problem(
-                f"{place}.treatment", repr(kind.treatment), one_of(kind.treatment, file.treatments, "treatment")
-            )
+            yield unknown(f"{place}.treatment", kind.treatment, file.treatments, "treatment")
         yield from _of_composition(f"{place}.want", kind.want, match.by, file)
 
 
@@ -76,7 +74,7 @@ def _of_value(where: str, by: MatchValue, file: Matched) -> Iterator[Problem]:
         if by.stage is not None or by.question is not None:
             yield Problem(where, "`variable` beside a stage or a question", "one of the two")
         if by.variable.partition(".")[0] not in names:
-            yield Problem(f"{where}.variable", repr(by.variable), one_of(by.variable, names, "assigned variable"))
+            yield unknown(f"{where}.variable", by.variable, names, "assigned variable")
         return
     stages = {one.id: one for one in file.ahead}
     if by.stage not in stages or by.question is None:
@@ -88,7 +86,7 @@ def _of_value(where: str, by: MatchValue, file: Matched) -> Iterator[Problem]:
         yield Problem(f"{where}.stage", f"{by.stage!r}, which a rule leaves out for some", expected)
     columns = [one.name for one in parts_of(stages[by.stage]).data.columns() if not one.derived]
     if by.question not in columns:
-        yield Problem(f"{where}.question", repr(by.question), one_of(by.question, columns, "question"))
+        yield unknown(f"{where}.question", by.question, columns, "question")
 
 
 def _of_composition(where: str, want: Composition, by: MatchValue, file: Matched) -> Iterator[Problem]:
@@ -120,7 +118,7 @@ def _known_values(where: str, named: Mapping[str, object], by: MatchValue, file:
     for value in named if possible else ():
         if value not in possible:
             kind = "value" if by.variable is not None else "option"
-            yield Problem(f"{where}.{value}", repr(value), one_of(value, possible, kind))
+            yield unknown(f"{where}.{value}", value, possible, kind)
 
 
 def _possible_values(by: MatchValue, file: Matched) -> Sequence[str]:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, Permutation
 from parley_lab.contracts.experiment import CohortPlan, StageConfig, Treatment
 from parley_lab.design import conditions, matching
 from parley_lab.design import treatments as arm
-from parley_lab.design.complaints import one_of
 from parley_lab.design.own_arms import why_shared
 from parley_lab.kinds.stages import parts_of
 
@@ -76,7 +76,7 @@ def _of_plan(where: str, plan: CohortPlan, file: Meeting) -> Iterator[Problem]:
         yield Problem(f"{where}.at", "nothing", f"the stage where people meet: {one_of('', ids, 'stage')}")
     for stage_id in plan.meetings:
         if stage_id not in ids:
-            yield Problem(f"{where}.at", repr(stage_id), one_of(stage_id, ids, "stage"))
+            yield unknown(f"{where}.at", stage_id, ids, "stage")
     for number, seat in enumerate(plan.seats):
         if seat.open and seat.treatment is not None:
             expected = "nothing: people get their arms when they join, and seats when they meet"

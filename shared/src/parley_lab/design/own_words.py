@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.design.complaints import found, object_with, one_of
+from parley_lab.base.meant_names import unknown
+from parley_lab.design.complaints import found, object_with
 from parley_lab.design.parsing import MAX_BYTES, decoded, parse, with_spaces
 from parley_lab.kinds.page_words import Said, places_in, words_in
 from parley_lab.kinds.stages import kinds
@@ -57,9 +58,7 @@ def problems(value: Mapping[str, Json]) -> Iterator[Problem]:
         where = f"appearance.words.{name}"
         usual = known_words().get(name)
         if usual is None:
-            yield Problem(
-                where, repr(name), one_of(str(name), known_words(), "name of words (`parley words` prints all)")
-            )
+            yield unknown(where, name, known_words(), "name of words (`parley words` prints all)")
         elif isinstance(said, str) or (isinstance(said, dict) and all(isinstance(one, str) for one in said.values())):
             for place in sorted(places_in(said) - places_in(usual)):
                 filled = ", ".join(f"{{{one}}}" for one in sorted(places_in(usual))) or "nothing"

@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import Persona, PersonaId
 from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import assigning
-from parley_lab.design.complaints import one_of, translate, with_a_point
+from parley_lab.design.complaints import translate, with_a_point
 from parley_lab.design.tables import Row, Table, Value, number_in, read_csv
 from parley_lab.design.treatments import merged
 
@@ -190,7 +191,7 @@ def _bad_columns(source: PersonasFrom, table: Table, names: Sequence[str]) -> It
     named += [("arm", source.arm)] if source.arm is not None else []
     for where, column in named:
         if column not in names:
-            yield Problem(f"personas_from.{where}", repr(column), one_of(column, names, "column"))
+            yield unknown(f"personas_from.{where}", column, names, "column")
 
 
 def _bad_rows(source: PersonasFrom, names: Sequence[str], table: Table) -> Iterator[Problem]:

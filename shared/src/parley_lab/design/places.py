@@ -16,7 +16,7 @@ _STEP: Final = re.compile(r"\.?([^.\[\],: ]+)|\[(\d+)\]")
 def located(problems: Sequence[Problem], value: Json, text: str | None) -> list[Problem]:
     """The problems with their lines and ids; text: the content of the file, None when it is unknown."""
     root = None if text is None else _nodes(text)
-    return [replace(problem, at=_at(problem.where, value, root)) if problem.where else problem for problem in problems]
+    return [replace(one, at=_at(one, value, root)) if one.where else one for one in problems]
 
 
 def _nodes(text: str) -> yaml.Node | None:
@@ -27,13 +27,13 @@ def _nodes(text: str) -> yaml.Node | None:
         return None
 
 
-def _at(where: str, value: Json, root: yaml.Node | None) -> str:
-    steps = [*_steps(where)]
-    line = None if root is None else _line(steps, root)
-    named = _named(where, steps, value)
+def _at(problem: Problem, value: Json, root: yaml.Node | None) -> str:
+    line = None if root is None else _line([*_steps(problem.where)], root)
+    where = problem.place()
+    named = _named(where, [*_steps(where)], value)
     if line is None:
-        return named if named != where else ""
-    return f"line {line}, {named}"
+        return named if named != problem.where else ""
+    return f"line {line}, {named}" if named else f"line {line}"
 
 
 def _steps(where: str) -> Iterator[tuple[str | int, int]]:

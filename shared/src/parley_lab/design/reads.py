@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.design.complaints import one_of
 from parley_lab.kinds import Data, Read, Use
 from parley_lab.kinds.stages import parts_of
 
@@ -26,8 +26,8 @@ def problems(stage: StageConfig, earlier: Sequence[StageConfig]) -> Iterator[Pro
         if read.stage in by_id:
             yield from _columns(read, by_id[read.stage])
         else:
-            expected = one_of(read.stage, by_id, "stage before this one") if by_id else "a stage that comes before"
-            yield Problem(read.where, repr(read.stage), expected)
+            none = Problem(read.where, repr(read.stage), "a stage that comes before")
+            yield unknown(read.where, read.stage, by_id, "stage before this one") if by_id else none
 
 
 def _columns(read: Read, stage: StageConfig) -> Iterator[Problem]:

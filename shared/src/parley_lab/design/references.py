@@ -1,16 +1,18 @@
 """Checks the references of personas: stages, their kinds, questions of show-if rules; and their scripts."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import Persona, StageConfig
 from parley_lab.contracts.prompt_items import ALL_STAGES, THIS_STAGE, Item, StageContext, walk
 from parley_lab.design import sequences
-from parley_lab.design.complaints import one_of, translate
+from parley_lab.design.complaints import translate
 from parley_lab.kinds.stages import kinds, parts_of
 
 
@@ -28,7 +30,7 @@ def _in_prompts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
     by_id = {stage.id: stage for stage in stages}
     for key, items in persona.prompts.items():
         if key not in by_id and key not in kinds():
-            yield Problem(f"prompts.{key}", repr(key), one_of(key, [*by_id, *kinds()], "stage or kind"))
+            yield unknown(f"prompts.{key}", key, [*by_id, *kinds()], "stage or kind")
         for where, item in walk(items, f"prompts.{key}"):
             yield from _item(item, where, by_id, key)
 
@@ -38,7 +40,7 @@ def _by_stage(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Probl
     for stage_id, settings in persona.by_stage.items():
         where = f"by_stage.{stage_id}"
         if stage_id not in known:
-            yield Problem(where, repr(stage_id), one_of(stage_id, known, "stage"))
+            yield unknown(where, stage_id, known, "stage")
         if "provider" in settings.model:
             yield Problem(f"{where}.model.provider", repr(settings.model["provider"]), "nothing: the provider stays")
         yield from _replaced(persona.chat, settings.chat, f"{where}.chat")
@@ -52,7 +54,7 @@ def _replaced(settings: BaseModel, fields: Mapping[str, Any], where: str) -> Ite
         type(settings).model_validate(value)
     except ValidationError as error:
         for problem in translate(error, value, type(settings).model_json_schema()):
-            yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
+            yield replace(problem, where=f"{where}.{problem.where}")
 
 
 def _as_mediator(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
@@ -82,7 +84,7 @@ def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -
         elif target in by_id:
             yield from _question(comparison.question, f"{place}.question", by_id[target])
         elif comparison.stage is not None:
-            yield Problem(f"{place}.stage", repr(comparison.stage), one_of(comparison.stage, by_id, "stage"))
+            yield unknown(f"{place}.stage", comparison.stage, by_id, "stage")
 
 
 def _question(question: str, where: str, stage: StageConfig) -> Iterator[Problem]:
@@ -96,7 +98,7 @@ def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
     known = [*(stage.id for stage in stages), *(stage.kind for stage in stages)]
     for written in persona.script:
         if written not in known:
-            yield Problem(f"script.{written}", repr(written), one_of(written, known, "stage"))
+            yield unknown(f"script.{written}", written, known, "stage")
     for stage in stages:
         name = next((name for name in (stage.id, stage.kind) if name in persona.script), None)
         if name is None and persona.player == "agent":
@@ -104,7 +106,7 @@ def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
         place = f"script.{name or stage.id}"
         scripts = parts_of(stage).scripts
         for problem in () if scripts is None else scripts.problems(None if name is None else persona.script[name]):
-            yield Problem(f"{place}.{problem.where}" if problem.where else place, problem.found, problem.expected)
+            yield replace(problem, where=f"{place}.{problem.where}" if problem.where else place)
 
 
 def _in_mock(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
@@ -114,10 +116,10 @@ def _in_mock(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Proble
     for stage_id in persona.mock.stage_lines:
         if stage_id not in talks:
             place = f"mock.stage_lines.{stage_id}"
-            yield Problem(place, repr(stage_id), one_of(stage_id, talks, "stage with a conversation"))
+            yield unknown(place, stage_id, talks, "stage with a conversation")
     known = [stage.id for stage in stages]
     for number, failure in enumerate(persona.mock.failures):
         for index, stage_id in enumerate(failure.stages):
             if stage_id not in known:
                 place = f"mock.failures[{number}].stages[{index}]"
-                yield Problem(place, repr(stage_id), one_of(stage_id, known, "stage"))
+                yield unknown(place, stage_id, known, "stage")

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, InvalidInput, Problem
+from parley_lab.base.meant_names import unknown
 from parley_lab.contracts.personas_from import PersonasFrom
-from parley_lab.design.complaints import one_of, with_a_point
+from parley_lab.design.complaints import with_a_point
 from parley_lab.design.persona_table import ReadTable
 from parley_lab.design.tables import Row, Table, number_in
 
@@ -129,7 +130,7 @@ def _bad(table: Table, file: str, where: str, numbers: list[Json]) -> Iterator[P
             yield Problem(f"{table.where}, column {number}", repr(name), "a name of its own for every column")
     for index, name in enumerate(numbers):
         if name not in names:
-            yield Problem(f"{where}.numbers[{index}]", repr(name), one_of(str(name), names, "column"))
+            yield unknown(f"{where}.numbers[{index}]", name, names, "column")
     if not table.rows:
         yield Problem(file, "no rows", "a row for each thing that the questions are about")
     for row in table.rows:

@@ -5,10 +5,10 @@ from typing import Any
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.texts import named_roles
 from parley_lab.design import conditions, reads, stays
-from parley_lab.design.complaints import one_of
 from parley_lab.kinds import of_everybody
 from parley_lab.kinds.questions.sheet import asked_in, misled
 from parley_lab.kinds.stages import kind_of, parts_of
@@ -58,8 +58,7 @@ def _unknown_roles(fields: Json, earlier: Sequence[StageConfig]) -> Iterator[Pro
     given = list(dict.fromkeys(role for one in earlier for role in parts_of(one).data.roles()))
     for where, role in named_roles(fields):
         if role not in given:
-            expected = one_of(role, given, "role") if given else "a role that an earlier stage gives: none comes before"
-            yield Problem(where, repr(role), expected)
+            yield _unknown_role(where, role, given)
 
 
 def _unknown_compared(fields: Mapping[str, Json], earlier: Sequence[StageConfig]) -> Iterator[Problem]:
@@ -71,14 +70,16 @@ def _unknown_compared(fields: Mapping[str, Json], earlier: Sequence[StageConfig]
         if one.question is not None:
             yield from misled(one, place, known, "")
         elif one.role is not None and one.role not in given:
-            expected = (
-                one_of(one.role, given, "role") if given else "a role that an earlier stage gives: none comes before"
-            )
-            yield Problem(f"{place}.role", repr(one.role), expected)
+            yield _unknown_role(f"{place}.role", one.role, given)
         elif one.score is not None and one.score not in scored:
-            nothing = "an earlier stage with right answers (`correct`): none comes before"
-            expected = one_of(one.score, scored, "earlier stage with right answers") if scored else nothing
-            yield Problem(f"{place}.score", repr(one.score), expected)
+            where, nothing = f"{place}.score", "an earlier stage with right answers (`correct`): none comes before"
+            none = Problem(where, repr(one.score), nothing)
+            yield unknown(where, one.score, scored, "earlier stage with right answers") if scored else none
+
+
+def _unknown_role(where: str, role: str, given: Sequence[str]) -> Problem:
+    none = Problem(where, repr(role), "a role that an earlier stage gives: none comes before")
+    return unknown(where, role, given, "role") if given else none
 
 
 def _waits(stage: StageConfig) -> Iterator[Problem]:

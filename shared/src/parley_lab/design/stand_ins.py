@@ -1,10 +1,11 @@
 """Checks the personas that are to play on for people who are gone, or to take the seats of those who do not come."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import meant_by, one_of, unknown
 from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
-from parley_lab.design.complaints import one_of
 
 
 def problems(stage: StageConfig, known: Collection[str], scripted: Collection[str]) -> Iterator[Problem]:
@@ -33,4 +34,6 @@ def unknown_persona(where: str, name: str, known: Collection[str]) -> Iterator[P
     """A persona of the library is among the known ones."""
     if name not in known:
         of_file = one_of(name, known, "persona") if known else "a persona that the file defines"
-        yield Problem(where, repr(name), f"{of_file}, or one that the persona library has")
+        problem = unknown(where, name, known, "persona")
+        more = "" if meant_by(name, known) else " Add it to `personas`, or to the persona library."
+        yield replace(problem, expected=f"{of_file}, or one that the persona library has", hint=f"{problem.hint}{more}")

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.meant_names import unknown_field
 from parley_lab.contracts.experiment import Profile, StageConfig
-from parley_lab.design.complaints import one_of
 from parley_lab.kinds import PAGE, Ask, OwnView, Parts, Question, plays_together
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import parts_of
@@ -52,7 +52,7 @@ def _default(stage: StageConfig, parts: Parts) -> Iterator[Problem]:
     known = [one.name for one in fields]
     unknown = [name for name in given if name not in known]
     for name in unknown:
-        yield Problem(f"stay.default.{name}", "an unknown field", one_of(name, known, "field"))
+        yield unknown_field(f"stay.default.{name}", known)
     is_open = any(one.show_if is not None for one in fields) or bool(parts.reads) or any(texts.places(given))
     if not unknown and not is_open and parts.draws is None:
         yield from _unfit(asked, given)

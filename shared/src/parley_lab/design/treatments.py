@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import NotFound
+from parley_lab.base.meant_names import what_is_known
 from parley_lab.base.rules import Comparison, applies, is_empty
 from parley_lab.contracts.assigned import Permutation
 from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
 from parley_lab.contracts.texts import has_blocks
 from parley_lab.design import conditions
-from parley_lab.design.complaints import one_of
 from parley_lab.design.document import Experiment
 from parley_lab.kinds.stages import AnyStage, read_of_everybody, read_stage
 
@@ -49,9 +49,7 @@ class Resolved(BaseModel):
         """
         found = self.by_id.get(stage_id)
         if found is None:
-            raise NotFound(
-                f"There is no stage {stage_id!r} here; expected {one_of(stage_id, self.stage_ids, 'stage')}."
-            )
+            raise NotFound(f"There is no stage {stage_id!r} here. {what_is_known(stage_id, self.stage_ids, 'stage')}")
         return found
 
     @cached_property
@@ -232,8 +230,8 @@ def _differs(fields: Json, assigned: Container[str]) -> bool:
 def treatment_named(experiment: Experiment, treatment_id: str) -> Treatment:
     found = experiment.treatments_by_id.get(treatment_id)
     if found is None:
-        expected = one_of(treatment_id, experiment.treatments_by_id, "treatment")
-        raise NotFound(f"There is no treatment {treatment_id!r} in this experiment; expected {expected}.")
+        known = what_is_known(treatment_id, experiment.treatments_by_id, "treatment")
+        raise NotFound(f"There is no treatment {treatment_id!r} in this experiment. {known}")
     return found
 
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Final, get_args
 
+from parley_lab.base.meant_names import one_of
 from parley_lab.contracts.models import ADDRESS_PATTERN
 from parley_lab.contracts.providers import HUGGING_FACE_PROVIDER
-from parley_lab.design.complaints import one_of
 from parley_lab.formats.workbook.cells import Cell
 from parley_lab.formats.workbook.complaints import Complaints
 from parley_lab.formats.workbook.design import Settings, Strategy, TreatmentStrategy, is_id

@@ -7,7 +7,7 @@ from typing import Final
 
 from openpyxl.utils import get_column_letter
 
-from parley_lab.design.complaints import one_of
+from parley_lab.base.meant_names import one_of
 from parley_lab.formats.workbook.cells import Cell, quoted, visible
 from parley_lab.formats.workbook.complaints import Complaints
 

@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Final, TypeVar
 
+from parley_lab.base.meant_names import one_of
 from parley_lab.base.replies.spellings import written_number
-from parley_lab.design.complaints import one_of
 from parley_lab.formats.workbook.cells import Cell
 from parley_lab.formats.workbook.complaints import Complaints
 from parley_lab.formats.workbook.literals import plain

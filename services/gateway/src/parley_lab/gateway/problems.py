@@ -1,6 +1,7 @@
 """Everything that is not a success, in one shape: problem details (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from parley_lab.base.errors import (
     Unavailable,
 )
 from parley_lab.base.logs import correlation
+from parley_lab.base.meant_names import missing_field, unknown_field
 from parley_lab.gateway.limiting import address_of
 from parley_lab.gateway.resources.base import ProblemDetails, ProblemItem
 from parley_lab.members.held_cohorts import holds
@@ -183,9 +185,9 @@ def _as_problem(error: dict[str, Any]) -> Problem:
     source, *path = error["loc"]
     where = path_text(path) or str(source)
     if error["type"] == "missing":
-        return Problem(where, "nothing", "a value")
+        return replace(missing_field(where, "a value"), expected="a value")
     if error["type"] == "extra_forbidden":
-        return Problem(where, "an unknown field", "only known fields")
+        return replace(unknown_field(where, ()), expected="only known fields", hint="Leave it out.")
     found = error.get("input")
     return Problem(where, "nothing" if found is None else _shortened(found), _expected(error["msg"]))
 

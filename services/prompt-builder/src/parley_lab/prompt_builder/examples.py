@@ -7,6 +7,7 @@ from uuid import UUID
 
 from parley_lab.base import seeds
 from parley_lab.base.errors import NotFound
+from parley_lab.base.meant_names import what_is_known
 from parley_lab.contracts.experiment import Persona, Profile, StageConfig
 from parley_lab.design import (
     OF_PARTICIPANTS,
@@ -20,7 +21,6 @@ from parley_lab.design import (
     snapshot,
 )
 from parley_lab.design.assigning import of_cohort, of_seat, values_of
-from parley_lab.design.complaints import one_of
 from parley_lab.design.seat_names import seat_name
 from parley_lab.design.treatments import treatment_named
 from parley_lab.drafts.context import PromptContext, as_seen, first_partner
@@ -183,8 +183,8 @@ def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: st
             return cohort
         seated.update(dict.fromkeys(players))
     arm = "" if treatment_id is None else f" of the treatment {treatment_id!r}"
-    expected = one_of(persona_id, seated, "persona")
-    raise NotFound(f"No cohort{arm} has a seat with the persona {persona_id!r}; expected {expected}.")
+    known = what_is_known(persona_id, seated, "persona")
+    raise NotFound(f"No cohort{arm} has a seat with the persona {persona_id!r}. {known}")
 
 
 def _seat_of(cohort: CohortAssignment, persona_id: str, treatment_id: str | None) -> Seat:

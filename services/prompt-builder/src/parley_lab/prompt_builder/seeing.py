@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from parley_lab.base.errors import Conflict, NotFound
+from parley_lab.base.meant_names import what_is_known
 from parley_lab.contracts.prompts import (
     Prompt,
     SeatChoice,
@@ -26,7 +27,6 @@ from parley_lab.design import (
     allocate,
     resolve,
 )
-from parley_lab.design.complaints import one_of
 from parley_lab.design.treatments import treatment_named
 from parley_lab.drafts.context import PromptContext
 from parley_lab.kinds import PAGE, Ask, OwnView, Speaker, Thread
@@ -141,7 +141,7 @@ def _seat(
         for seat in seats:
             if seat.path == path:
                 return cohort, seat
-    raise NotFound(f"There is no seat {path!r}; expected {one_of(path, [one.path for one in choices], 'seat')}.")
+    raise NotFound(f"There is no seat {path!r}. {what_is_known(path, [one.path for one in choices], 'seat')}")
 
 
 def _view_of_a_person(context: PromptContext) -> OwnView:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import AfterValidator, Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.replies import option, options
 from parley_lab.contracts.experiment import Document, Slug
 from parley_lab.contracts.media import Picture, in_words
@@ -59,7 +60,7 @@ class OptionsQuestion(BaseQuestion):
     def problems(self) -> Iterator[Problem]:
         for index, option_id in enumerate(self.option_ids):
             if option_id in self.option_ids[:index]:
-                yield Problem(f"options[{index}].id", f"{option_id!r} again", "an id of its own for every option")
+                yield repeated_id(f"options[{index}].id", option_id, "option")
 
 
 class ChoiceQuestion(OptionsQuestion):

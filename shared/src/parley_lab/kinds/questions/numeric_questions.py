@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, JsonValue, create_model
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.replies import Reply, number, whole_number
 from parley_lab.base.rules import PageAnswer, Rule, is_none
 from parley_lab.base.storable import is_storable_number
@@ -293,7 +294,7 @@ class GridQuestion(Scale):
         ids = [row.id for row in self.rows]
         for index, row_id in enumerate(ids):
             if row_id in ids[:index]:
-                yield Problem(f"rows[{index}].id", f"{row_id!r} again", "an id of its own for every row")
+                yield repeated_id(f"rows[{index}].id", row_id, "row")
 
     def columns(self) -> list[Column]:
         """One column per row."""

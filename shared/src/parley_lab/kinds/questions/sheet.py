@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import missing_field, repeated_id, unknown
 from parley_lab.contracts.experiment import Slug, StageConfig
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows, in_file, rows_problems
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, OptionsQuestion
@@ -69,9 +71,9 @@ def _of_questions(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterat
     for index, question in enumerate(stage.questions):
         where = f"questions[{index}]"
         if question.id in before:
-            yield Problem(f"{where}.id", f"{question.id!r} again", "an id of its own for every question")
+            yield repeated_id(f"{where}.id", question.id, "question")
         for problem in question.problems():
-            yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
+            yield replace(problem, where=f"{where}.{problem.where}")
         yield from _misled_rules(question, where, {**known, stage.id: before}, stage.id)
         yield from _misled_bounds(question, where, {**known, stage.id: before}, stage.id)
         if question.group is not None and question.group not in stage.groups:
@@ -106,7 +108,7 @@ def _of_groups(stage: QuestionPage) -> Iterator[Problem]:
         if group.total is None:
             continue
         for problem in _check_total(group.total, stage.split_by_row(name)):
-            yield Problem(f"{where}.total.{problem.where}".rstrip("."), problem.found, problem.expected)
+            yield replace(problem, where=f"{where}.total.{problem.where}".rstrip("."))
         for one in asked:
             if not isinstance(one, NumberQuestion | ScaleQuestion):
                 yield Problem(f"{where}.total", f"the question {one.id!r}, which is no number", "numbers and scales")
@@ -168,23 +170,36 @@ def misled(
     """What is wrong with a comparison of an answer at this place; `known` as from `asked_in`."""
     target = comparison.stage or here
     if target not in known:
-        expected = "the id of a survey that comes before this one"
-        listed = f"{expected}: {', '.join(known)}" if known else expected
-        yield Problem(f"{place}.stage", repr(comparison.stage), listed if here not in known else expected)
+        yield _misled_stage(comparison, f"{place}.stage", [one for one in known if one != here], known)
     elif comparison.name not in known[target]:
-        yield Problem(f"{place}.question", repr(comparison.question), _elsewhere(comparison, target, here, known))
+        yield _elsewhere(comparison, f"{place}.question", target, here, known)
     elif (possible := _value_expected(comparison, known[target][comparison.name])) is not None:
         yield Problem(f"{place}.value", json.dumps(comparison.value, ensure_ascii=False), possible)
 
 
+def _misled_stage(
+    comparison: rules.Comparison, where: str, surveys: Sequence[str], known: Mapping[str, Mapping[str, BaseQuestion]]
+) -> Problem:
+    expected = "the id of a survey that comes before this one"
+    listed = f"{expected}: {', '.join(surveys)}" if surveys else expected
+    if comparison.stage is not None:
+        return replace(unknown(where, comparison.stage, surveys, "survey before this one"), expected=listed)
+    asking = [stage_id for stage_id in surveys if comparison.question in known[stage_id]]
+    return missing_field(where, f"{asking[-1]}, the survey that asks {comparison.question}" if asking else listed)
+
+
 def _elsewhere(
-    comparison: rules.Comparison, target: str, here: str, known: Mapping[str, Mapping[str, BaseQuestion]]
-) -> str:
+    comparison: rules.Comparison, where: str, target: str, here: str, known: Mapping[str, Mapping[str, BaseQuestion]]
+) -> Problem:
     """What to type for a question that the target does not have."""
-    asked_in = [stage_id for stage_id, asked in known.items() if stage_id != here and comparison.question in asked]
-    if asked_in:
-        return f"`stage: {asked_in[-1]}` beside it: the question is asked there"
-    return "a question above this one" if target == here else f"a question of the survey {target!r}"
+    name = str(comparison.question)
+    whose = "above this one" if target == here else f"of the survey {target!r}"
+    problem = replace(unknown(where, name, known[target], f"question {whose}"), expected=f"a question {whose}")
+    asked_in = [stage_id for stage_id, asked in known.items() if stage_id != here and name in asked]
+    if not asked_in:
+        return problem
+    expected = f"`stage: {asked_in[-1]}` beside it: the question is asked there"
+    return replace(problem, expected=expected, hint=f"Add `stage: {asked_in[-1]}` beside it: it is asked there.")
 
 
 def _value_expected(comparison: rules.Comparison, asked: BaseQuestion) -> str | None:

@@ -87,7 +87,8 @@ class ProblemItem(Resource):
     at: str = Field(default="", examples=["line 14, stages[2] (before).questions[0] (age).id"])
     """The same place for people, with its line and the ids of the parts, where they are known."""
     code: str = Field(default="", examples=["at_least"])
-    """What is wrong with an answer, for pages with words of their own; does not change."""
+    """What is wrong, for pages with words of their own; does not change. With `missing_field`, `unknown_field`,
+    `unknown_name` and `repeated_id`, `wrong` and `hint` say all that people need."""
     params: dict[str, Any] = Field(default={}, examples=[{"bound": 18}])
     """The values that such words need."""
 

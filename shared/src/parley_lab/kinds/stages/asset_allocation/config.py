@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.texts import Text
@@ -65,7 +66,7 @@ def problems(stage: AssetAllocationStage) -> Iterator[Problem]:
         if asset.id == CONSENSUS:
             yield Problem(f"assets[{index}].id", repr(asset.id), "another id: a column of the stage is called so")
         if asset.id in ids[:index]:
-            yield Problem(f"assets[{index}].id", f"{asset.id!r} again", "an id of its own for every asset")
+            yield repeated_id(f"assets[{index}].id", asset.id, "asset")
         if asset.column is None and not asset.name:
             yield Problem(f"assets[{index}]", "no name", "`name`, or `column` of the stage in `names_from`")
         if asset.column is not None and stage.names_from is None:

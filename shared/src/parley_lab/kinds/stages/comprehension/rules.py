@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import (
     Ask,
@@ -66,7 +67,7 @@ class Comprehension(StageKind[ComprehensionStage]):
         for index, asked in enumerate(stage.questions):
             where = f"questions[{index}]"
             if asked.id in before:
-                found.append(Problem(f"{where}.id", f"{asked.id!r} again", "an id of its own for every question"))
+                found.append(repeated_id(f"{where}.id", asked.id, "question"))
             if asked.id in ("attempts", "passed"):
                 found.append(Problem(f"{where}.id", repr(asked.id), "another id: a column of the data is called so"))
             if asked.show_if is not None:

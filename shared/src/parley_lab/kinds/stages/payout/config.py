@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import Rule, is_none
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.money import Currency
@@ -98,7 +99,7 @@ def problems(stage: PayoutStage) -> Iterator[Problem]:
     for index, item in enumerate(stage.items):
         where = f"items[{index}]"
         if item.id in ids[:index]:
-            yield Problem(f"{where}.id", f"{item.id!r} again", "an id of its own for every item")
+            yield repeated_id(f"{where}.id", item.id, "item")
         if not item.base and not item.questions and item.points is None:
             yield Problem(where, "nothing that is paid", "`base`, `questions` or `points`")
         if item.winner_of is not None and not item.questions:

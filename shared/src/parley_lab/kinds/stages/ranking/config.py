@@ -7,6 +7,7 @@ from pydantic import Field
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import Rule, is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
 from parley_lab.contracts.texts import Text
@@ -79,7 +80,7 @@ def _of_items(stage: RankingStage) -> Iterator[Problem]:
         yield Problem("items", f"{len(ids)} items", "at least two")
     for index, item_id in enumerate(ids):
         if item_id in ids[:index]:
-            yield Problem(f"items[{index}].id", f"{item_id!r} again", "an id of its own for every item")
+            yield repeated_id(f"items[{index}].id", item_id, "item")
     if stage.shuffle_items and ORDER_COLUMN in ids:
         expected = f"another id: the column `{ORDER_COLUMN}` says in which order the items were"
         yield Problem(f"items[{ids.index(ORDER_COLUMN)}].id", repr(ORDER_COLUMN), expected)

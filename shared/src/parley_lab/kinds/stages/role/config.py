@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
 
 
@@ -44,7 +45,7 @@ def problems(stage: RoleStage) -> Iterator[Problem]:
     ids = [role.id for role in stage.roles]
     for index, role in enumerate(stage.roles):
         if role.id in ids[:index]:
-            yield Problem(f"roles[{index}].id", f"{role.id!r} again", "an id of its own for every role")
+            yield repeated_id(f"roles[{index}].id", role.id, "role")
         if role.max_participants is not None and role.max_participants < role.min_participants:
             expected = f"at least min_participants, which is {role.min_participants}"
             yield Problem(f"roles[{index}].max_participants", str(role.max_participants), expected)

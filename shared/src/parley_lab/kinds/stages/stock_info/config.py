@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.money import Currency
 from parley_lab.kinds.stages.stock_info.prices import unreadable
@@ -57,6 +58,6 @@ def problems(stage: StockInfoStage) -> Iterator[Problem]:
     ids = [stock.id for stock in stage.stocks]
     for index, stock in enumerate(stage.stocks):
         if stock.id in ids[:index]:
-            yield Problem(f"stocks[{index}].id", f"{stock.id!r} again", "an id of its own for every stock")
+            yield repeated_id(f"stocks[{index}].id", stock.id, "stock")
         for found, expected in unreadable(stock.prices):
             yield Problem(f"stocks[{index}].prices", found, expected)

@@ -65,10 +65,15 @@ function Problems({ error }) {
   return html`<ul>${problems.slice(0, 50).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>`;
 }
 
+/** The codes of problems whose `wrong` and `hint` say all that people need. */
+const IN_FULL = new Set(["missing_field", "unknown_field", "unknown_name", "repeated_id"]);
+
 /** One problem as a line. @param {any} problem */
 export const asLine = (problem) => {
+  const place = problem.at || problem.where;
+  if (IN_FULL.has(problem.code)) return `${place}: ${problem.wrong}. ${problem.hint}`;
   const said = [problem.wrong, problem.found ? t("found {found}", problem) : "", problem.expected ? t("expected {expected}", problem) : "", problem.hint].filter(Boolean);
-  return `${problem.at || problem.where}: ${said.join("; ")}`;
+  return `${place}: ${said.join("; ")}`;
 };
 
 /** A page that has nothing to show yet, with the one thing to do next. @param {{ children: any }} props */
