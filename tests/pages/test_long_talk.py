@@ -1,11 +1,12 @@
 """A long conversation: the newest messages first, older ones when one scrolls back, news while one reads there."""
 
-from contextlib import suppress
+import asyncio
+import re
 from typing import Any
 
 import psycopg
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
@@ -73,16 +74,6 @@ SAY = """
 WORD = "Supercalifragilistic" * 30 + " https://example.org/ <b>bold</b>"
 
 
-async def _scroll_up(page: Page, messages: Locator, shown: int) -> None:
-    """Turn the wheel until so many messages are shown: a turn may do nothing before the page is laid out."""
-    for _ in range(4):
-        await page.mouse.wheel(0, -100_000)
-        with suppress(AssertionError):
-            await expect(messages).to_have_count(shown, timeout=4_000)
-            return
-    await expect(messages).to_have_count(shown)
-
-
 async def test_a_thread_of_5000_shows_the_newest_and_scrolls_back(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -95,13 +86,23 @@ async def test_a_thread_of_5000_shows_the_newest_and_scrolls_back(
         await expect(one.get_by_label("Your message")).to_be_visible()
     with psycopg.connect(lab.database_url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute(MANY, (experiment["id"],))
+    whole = asyncio.Event()
+
+    async def after(route: Route) -> None:
+        await whole.wait()
+        await route.continue_()
+
+    # The page has shown the newest messages and still asks for what came since.
+    await page.route(re.compile("after_seq=5000&"), after)
     await page.reload()
     log, messages = page.get_by_role("log"), page.locator(".log .message")
 
     await expect(messages).to_have_count(100)
     await expect(log.get_by_text("Message 5000", exact=True)).to_be_in_viewport()
     await log.hover()
-    await _scroll_up(page, messages, 200)
+    await page.mouse.wheel(0, -100_000)
+    await expect(messages).to_have_count(200)
+    whole.set()
     await expect(log.get_by_text("Message 4901", exact=True)).to_be_in_viewport()
 
     for shown in (300, 400, 500):

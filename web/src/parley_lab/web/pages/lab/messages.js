@@ -31,6 +31,8 @@ export function useMessages(stage) {
   const [wasCut, setCut] = useState(false);
   const newest = useRef(first - 1);
   const reading = useRef(false);
+  // A reader at the top turns the wheel no further: reading back does not wait for the newest messages.
+  const readingBack = useRef(false);
   // From then on the stream tells all: after a cut it goes on where it was.
   const isWhole = useRef(false);
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
@@ -83,8 +85,8 @@ export function useMessages(stage) {
 
   async function older() {
     const from = Math.max(1, first - AT_ONCE);
-    if (reading.current || from === first) return;
-    reading.current = true;
+    if (readingBack.current || from === first) return;
+    readingBack.current = true;
     try {
       const answer = await stage.api.get(`/v1/me/threads/${thread.id}/messages?after_seq=${from - 1}&limit=${first - from}`);
       add(answer.messages);
@@ -92,7 +94,7 @@ export function useMessages(stage) {
     } catch {
       setCut(true);
     } finally {
-      reading.current = false;
+      readingBack.current = false;
     }
   }
 
