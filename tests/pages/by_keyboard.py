@@ -93,8 +93,9 @@ WATCH: Final = """
     let frames = 0;
     let had = "";
     // From its first and its last part one leaves the page by Tab for the browser's own: nothing is lost.
+    // Shift is pressed before the Tab that it goes with, on a busy machine by some frames.
     let isLeft = false;
-    addEventListener("keydown", (event) => void (isLeft = event.key === "Tab"), true);
+    addEventListener("keydown", ({ key }) => void (isLeft = key === "Tab" || (isLeft && key === "Shift")), true);
     addEventListener("focusin", () => void (isLeft = false), true);
     const look = () => {
       const one = document.activeElement;

@@ -94,16 +94,18 @@ async def act(page: Page, title: str, words: Words = ENGLISH) -> None:
 async def go_through(
     page: Page, until: str, words: Words = ENGLISH, *, look: Callable[[], Awaitable[None]] | None = None
 ) -> None:
-    """Act until the stage with this title is there, and look at what comes of each act."""
+    """Act until the stage with this title is there, and look at the page after each act."""
     page.set_default_timeout(_AT_ONCE_MS)
-    seen, end = "", monotonic() + PATIENCE_SECONDS
+    seen, end = list[str](), monotonic() + PATIENCE_SECONDS
     while monotonic() < end:
         with suppress(Error):  # the page has changed meanwhile
             now = await title_of(page)
             if now == until:
                 return
-            if now != seen:
-                seen, end = now, monotonic() + PATIENCE_SECONDS
+            # A game takes as long as all of its rounds.
+            place = [now, *await page.locator("main .round").all_inner_texts()]
+            if place != seen:
+                seen, end = place, monotonic() + PATIENCE_SECONDS
             await act(page, now, words)
             if look is not None:
                 await look()
