@@ -6,7 +6,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester", *map("parley_lab.testing.{}".format, ("no_skips", "left_out", "costs", "slow_first"))]
+OWN_PLUGINS = ("no_skips", "left_out", "costs", "slow_first", "compiled")
+pytest_plugins = ["pytester", *map("parley_lab.testing.{}".format, OWN_PLUGINS)]
 if importlib.util.find_spec("parley_lab.testing.plugin"):
     pytest_plugins.append("parley_lab.testing.plugin")
 
