@@ -59,11 +59,11 @@ def _modules_in(folder: Path) -> Iterable[Path]:
 
 
 def _is_stale(file: Path) -> bool:
-    compiled = _compiled(file)
+    compiled = _cache_of(file)
     return not compiled.exists() or compiled.stat().st_mtime < file.stat().st_mtime
 
 
-def _compiled(file: Path) -> Path:
+def _cache_of(file: Path) -> Path:
     tail = PYC_TAIL if _is_rewritten(file) else f".{sys.implementation.cache_tag}.pyc"
     return get_cache_dir(file) / (file.stem + tail)
 
@@ -86,7 +86,7 @@ def _compile(files: Sequence[Path]) -> None:
             source_hash, code = _rewrite_test(file, None)  # type: ignore[arg-type]  # as without options
         except SyntaxError:
             continue  # the process that imports it tells where
-        compiled = _compiled(file)
+        compiled = _cache_of(file)
         compiled.parent.mkdir(parents=True, exist_ok=True)
         unfinished = compiled.with_suffix(f".{os.getpid()}")
         with unfinished.open("wb") as written:
