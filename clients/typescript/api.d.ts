@@ -34,6 +34,7 @@ export type CallItem = { id: string; draft_id: string; member_id: string; member
 export type CallLimitRequest = { calls: number };
 export type CallLimitResource = { calls: number; made: number };
 export type CallList = { calls: CallItem[]; next_after: (string | null) };
+export type ChangeOfText = { path: (string | number)[]; value: unknown };
 export type Character = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "character" };
 export type ChartHead = { id: string; title: string; table: string; rows: number; is_made_up: boolean };
 export type ChartList = { charts: ChartHead[] };
@@ -58,6 +59,8 @@ export type DeletedExperiment = { id: string };
 export type DraftItem = { id: string; path: string; member_id: string; member: string; name: (string | null); cohort_id: string; stage_id: string; thread_id: (string | null); ask_id: (string | null); ask: (string | null); trigger_key: (string | null); wave: number; as_of_seq: (number | null); purpose: string; state: string; reason: (string | null); message_id: (string | null); provider: string; created_at: string; not_before: string; due_at: (string | null); closed_at: (string | null); finish_ms: (number | null); ready_to_end: boolean; calls: number; failed_calls: number; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); model: (string | null); began_at: (string | null); finished_at: (string | null); milliseconds: (number | null) };
 export type DraftList = { drafts: DraftItem[]; next_after: (string | null) };
 export type DraftResource = { id: string; path: string; member_id: string; member: string; name: (string | null); cohort_id: string; stage_id: string; thread_id: (string | null); ask_id: (string | null); ask: (string | null); trigger_key: (string | null); wave: number; as_of_seq: (number | null); purpose: string; state: string; reason: (string | null); message_id: (string | null); provider: string; created_at: string; not_before: string; due_at: (string | null); closed_at: (string | null); finish_ms: (number | null); ready_to_end: boolean; calls: number; failed_calls: number; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); model: (string | null); began_at: (string | null); finished_at: (string | null); milliseconds: (number | null); reply: unknown; attempts: AttemptResource[] };
+export type EditText = { text: string; changes: ChangeOfText[] };
+export type EditedText = { text: string; document: unknown };
 export type EstimateResource = { replies: number; calls: number; open_ended: string[] };
 export type ExperimentChange = { model_mode?: (("mock" | "real") | null); name?: (string | null); study?: (string | null); is_archived?: (boolean | null) };
 export type ExperimentChanged = { type: "experiment.changed"; data: ExperimentItem };
@@ -297,6 +300,7 @@ export interface Operations {
   "GET /v1/experiments": { query?: { status?: ("draft" | "running" | "paused" | "ended"); name?: string; study?: string; is_archived?: boolean; is_test?: boolean; sort?: ("newest" | "oldest" | "name"); after?: string; limit?: number }; answer: ExperimentList };
   "POST /v1/experiments": { query?: { is_test?: boolean }; body: { [name: string]: unknown }; answer: ExperimentResource };
   "POST /v1/experiments/check": { body: { [name: string]: unknown }; answer: FileCheck };
+  "POST /v1/experiments/edit": { body: EditText; answer: EditedText };
   "POST /v1/experiments/import": { query?: { people?: string[]; sessions?: number; draws?: ("reference" | "parley"); is_test?: boolean }; answer: ImportedExperiments };
   "POST /v1/experiments/import/validate": { query?: { people?: string[]; sessions?: number; draws?: ("reference" | "parley") }; answer: ImportCheck };
   "POST /v1/experiments/see": { query?: { stage?: string; seat?: string; treatment?: string }; body: { [name: string]: unknown }; answer: SeenResource };

@@ -28,7 +28,7 @@ EXCEPTIONS: Final = (
     Excepted(
         "OpenAPI says that a file is a text or an object; what may be in it is in the schema of experiment files, in "
         "the pages on workbooks and personas, or in its first bytes.",
-        operations=r"POST /v1/experiments(/validate|/see|/import|/import/validate)?"
+        operations=r"POST /v1/experiments(/validate|/edit|/see|/import|/import/validate)?"
         r"|PUT /v1/experiments/\{experiment_id\}/file"
         r"|POST /v1/files|POST /v1/persona-library|PUT /v1/personas/\{persona_id\}(/agent)?",
     ),

@@ -119,6 +119,22 @@ async def test_a_check_is_always_200_with_lines_or_with_what_a_file_comes_to(api
     assert none == []
 
 
+async def test_an_edit_changes_a_value_of_a_text_and_gives_its_values(api: Api) -> None:
+    text = "parley: 1\nname: Buses  # by night\n"
+
+    async def edit(*changes: dict[str, Any]) -> httpx2.Response:
+        return await api.experimenter("POST", "/v1/experiments/edit", json={"text": text, "changes": [*changes]})
+
+    changed = await edit({"path": ["name"], "value": "Trains"}, {"path": ["pairings", "replicates"], "value": 2})
+    refused = await edit({"path": ["name", 3], "value": 1})
+
+    assert changed.json() == {
+        "text": "parley: 1\nname: Trains  # by night\npairings: {replicates: 2}\n",
+        "document": {"parley": 1, "name": "Trains", "pairings": {"replicates": 2}},
+    }
+    assert (refused.status_code, refused.json()["problems"][0]["where"]) == (422, "name[3]")
+
+
 async def test_a_check_says_what_is_missing_for_real_models(api: Api) -> None:
     persona = {"id": "ada", "text": "You are Ada.", "model": {"provider": "openai", "model": "gpt-5"}}
     seats = [{"persona": "ada"}]

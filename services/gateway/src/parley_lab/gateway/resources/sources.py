@@ -3,12 +3,12 @@
 import re
 from dataclasses import asdict
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from parley_lab.base.errors import Problem
-from parley_lab.gateway.resources.base import ProblemItem, Resource
+from parley_lab.gateway.resources.base import ProblemItem, Request, Resource
 
 _LINE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
 
@@ -66,6 +66,25 @@ class FileCheck(Resource):
     real_models: list[str] = Field(default=[], examples=[["OPENAI_API_KEY is not set."]])
     """What is missing to run it with real models; empty: nothing."""
     estimate: EstimateResource | None = None
+
+
+class ChangeOfText(Request):
+    path: list[str | StrictInt] = Field(min_length=1, max_length=20, examples=[["stages", 0, "payoffs", "CC"]])
+    """Keys, and numbers of list entries from 0. Keys that are not there are made."""
+    value: Any = Field(examples=[[4, 4]])
+    """Null: it is taken out."""
+
+
+class EditText(Request):
+    text: str = Field(max_length=262_144, examples=["parley: 1\nname: Buses  # by night\n"])
+    changes: list[ChangeOfText] = Field(max_length=200)
+    """One after another; none: the text is read only."""
+
+
+class EditedText(Resource):
+    text: str = Field(examples=["parley: 1\nname: Buses  # by night\n"])
+    document: Any
+    """Its values as they are written, without defaults."""
 
 
 class TemplateResource(Resource):

@@ -9,14 +9,23 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, models_used
+from parley_lab.design.editing import Change, edited
 from parley_lab.design.most_calls import MostCalls, most_calls
+from parley_lab.design.parsing import parse
 from parley_lab.drafts import workers
 from parley_lab.experiments import redrafting, sources
 from parley_lab.gateway import forms
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import ExperimentResource
-from parley_lab.gateway.resources.sources import EstimateResource, FileCheck, SourceResource, located
+from parley_lab.gateway.resources.sources import (
+    EditedText,
+    EditText,
+    EstimateResource,
+    FileCheck,
+    SourceResource,
+    located,
+)
 from parley_lab.gateway.routes.experiments import FILE_BODY, owned, read_file, resource_of
 from parley_lab.store import keys
 from parley_lab.store.session import Session
@@ -125,6 +134,18 @@ async def check(request: Request, context: InContext, key: ApiKey) -> FileCheck:
         real_models=await _missing(context, experiment),
         estimate=EstimateResource(replies=most.replies, calls=most.calls, open_ended=list(most.open_ended)),
     )
+
+
+@router.post("/experiments/edit", summary="Change values in the text of a file")
+async def edit(body: EditText, context: InContext, key: ApiKey) -> EditedText:
+    """Every other byte stays as it is, comments too. A text that begins with `{` is JSON. Stores nothing, and does not
+    say whether the file is valid: `check` does."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="read")
+    changes = [Change(tuple(one.path), one.value) for one in body.changes]
+    name = "experiment.json" if body.text.lstrip().startswith("{") else "experiment.yaml"
+    text = await asyncio.to_thread(edited, body.text, name, changes)
+    return EditedText(text=text, document=await asyncio.to_thread(parse, text, name))
 
 
 def _counted(draft: Draft) -> tuple[Experiment, MostCalls]:
