@@ -38,10 +38,10 @@ class RunningLab:
     key: str
     database_url: str = ""
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None, *, media_type: str = "application/json") -> Any:
         """What the API answers to a request with the key of the experimenter."""
         content = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": media_type}
         answer = httpx2.request(
             method,
             f"{self.url}{path}",

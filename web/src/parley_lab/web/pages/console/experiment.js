@@ -19,9 +19,12 @@ const PAGES = {
   calls: () => import("./calls.js"),
   file: () => import("./file.js"),
   see: () => import("./see.js"),
+  arena: () => import("./arena_editor.js"),
   results: () => import("./results.js"),
   data: () => import("./data.js"),
 };
+
+const OF_DRAFTS = ["file", "see", "arena"];
 
 /** @param {{ id: string, rest: string[] }} props */
 export default function Experiment({ id, rest }) {
@@ -46,8 +49,8 @@ function Shown(props) {
 /** @param {{ id: string, here: string, isDraft: boolean }} props */
 function Tabs({ id, here, isDraft }) {
   /** @type {[string, string][]} */
-  const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["file", t("File")], ["see", t("See as")], ["results", t("Results")], ["data", t("Data")]];
-  const shown = all.filter(([page]) => (page === "" || page in PAGES) && (!isDraft || page === "file" || page === "see"));
+  const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["file", t("File")], ["see", t("See as")], ["arena", t("Arena")], ["results", t("Results")], ["data", t("Data")]];
+  const shown = all.filter(([page]) => (page === "" || page in PAGES) && (isDraft ? OF_DRAFTS.includes(page) : page !== "arena"));
   return html`<nav class="c-tabs" aria-label=${t("Pages of the experiment")}>
     ${shown.map(([page, name]) => html`<a href=${`/console/e/${id}${page && `/${page}`}`} aria-current=${page === here ? "page" : undefined}>${name}</a>`)}</nav>`;
 }

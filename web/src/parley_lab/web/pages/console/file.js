@@ -66,7 +66,7 @@ function Text({ id, experiment, source, etag, again, reload }) {
 const nameOf = (name, type) => `${name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase()}.${type?.includes("json") ? "json" : "yaml"}`;
 
 /** Ask the browser to ask, before a text that is not saved is lost. @param {boolean} isChanged */
-function useBeforeLeaving(isChanged) {
+export function useBeforeLeaving(isChanged) {
   useEffect(() => {
     if (!isChanged) return undefined;
     const ask = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
@@ -76,7 +76,7 @@ function useBeforeLeaving(isChanged) {
 }
 
 /** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @returns {{ problems: any[], found: any }} */
-function useCheck(text, first) {
+export function useCheck(text, first) {
   const [state, setState] = useState({ problems: first, found: /** @type {any} */ (null) });
   const turn = useRef(0);
   useEffect(() => {
@@ -91,7 +91,7 @@ function useCheck(text, first) {
 }
 
 /** @param {{ error: Refused, onMine: () => Promise<void>, onTheirs: () => Promise<void>, text: string }} props */
-function Overtaken({ error, onMine, onTheirs, text }) {
+export function Overtaken({ error, onMine, onTheirs, text }) {
   return html`<div class="notice warning" role="alert"><p>${inWords(error)} ${error.params.saved_by ? t("Saved by {name}, {time}.", { name: error.params.saved_by, time: atTime(error.params.saved_at) }) : ""}</p>
     <div class="c-acts">${h(Press, { onPress: onMine, children: t("Save mine over it") })}${h(Press, { onPress: async () => (saveAs(new Blob([text]), "mine.yaml"), await onTheirs()), children: t("Download mine, take theirs") })}</div></div>`;
 }

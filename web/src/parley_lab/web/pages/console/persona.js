@@ -15,7 +15,7 @@ export function Persona({ id }) {
 
 /** @param {{ id: string, persona: any, again: () => Promise<void> }} props */
 function Shown({ id, persona, again }) {
-  const [fields, setFields] = useState({ name: persona.profile.name, avatar: persona.profile.avatar, text: persona.text, role: persona.role, goal: persona.goal, model: persona.model.model, provider: persona.model.provider });
+  const [fields, setFields] = useState({ name: persona.profile.name, avatar: persona.profile.avatar, text: persona.text, role: persona.role, goal: persona.goal, model: persona.model.model, provider: persona.model.provider, prompt: promptOf(persona) });
   const [all, setAll] = useState(JSON.stringify(persona, null, 2));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const path = `/personas/${encodeURIComponent(id)}`;
@@ -29,8 +29,8 @@ function Shown({ id, persona, again }) {
       setError(wrong);
     }
   }
-  const { name, avatar, model, provider, ...rest } = fields;
-  const save = () => store({ ...persona, ...rest, profile: { ...persona.profile, name, avatar }, model: { ...persona.model, model, provider } });
+  const { name, avatar, model, provider, prompt, ...rest } = fields;
+  const save = () => store({ ...withPrompt(persona, prompt), ...rest, profile: { ...persona.profile, name, avatar }, model: { ...persona.model, model, provider } });
   const saveAll = async () => {
     try {
       await store(JSON.parse(all));
@@ -43,8 +43,24 @@ function Shown({ id, persona, again }) {
   return html`${h(Head, { title: `${persona.profile.avatar} ${persona.profile.name || id}`.trim(), trail: html`<a href="/console/personas">${t("Agents")}</a> / ${id}`, children: html`
       ${h(Press, { icon: "download", onPress: () => act(() => download(`${path}/agent`, `${id}.yaml`), ""), children: t("Agent file") })}${h(Press, { kind: "bare", icon: "trash", onPress: remove, children: t("Take out") })}` })}
     ${error ? h(Failure, { error }) : null}
-    <div class="c-pair"><section class="c-card"><h2>${t("Fields")}</h2>${field("name", t("Name"))}${field("avatar", t("Avatar, an emoji"))}${field("text", t("Who the agent is"), true)}${field("role", t("Role"))}${field("goal", t("Goal"))}${field("provider", t("Provider"))}${field("model", t("Model"))}
+    <div class="c-pair"><section class="c-card"><h2>${t("Fields")}</h2>${field("name", t("Name"))}${field("avatar", t("Avatar, an emoji"))}${field("text", t("Who the agent is"), true)}${field("role", t("Role"))}${field("goal", t("Goal"))}${field("provider", t("Provider"))}${field("model", t("Model"))}${hasOwnItems(persona) ? null : field("prompt", t("Own system prompt in games, in place of role and goal"), true)}
         ${h(Press, { kind: "primary", onPress: save, children: t("Save") })}
         <details><summary>${t("All fields, as JSON")}</summary><div class="c-json">${h(Field, { label: t("All fields"), isHidden: true, isLong: true, value: all, onInput: setAll })}</div>${h(Press, { onPress: saveAll, children: t("Save all fields") })}</details></section>
       ${persona.player === "script" ? html`<section class="c-card"><h2>${t("Test chat")}</h2><p>${t("This agent is a rule. It plays games and does not talk.")}</p></section>` : h(Chat, { id })}</div>`;
+}
+
+const GAME = "matrix_game";
+
+/** Whether its prompt in games is made of other items than one text before the round. @param {any} persona */
+const hasOwnItems = (persona) => persona.player === "script" || (persona.prompts[GAME]?.length > 0 && persona.prompts[GAME][0].type !== "text");
+
+/** @param {any} persona @returns {string} */
+const promptOf = (persona) => (hasOwnItems(persona) ? "" : (persona.prompts[GAME]?.[0]?.text ?? ""));
+
+/** The persona with this system prompt in games, as agent files of an arena have it; "" is none. @param {any} persona @param {string} prompt */
+function withPrompt(persona, prompt) {
+  if (prompt === promptOf(persona)) return persona;
+  const { [GAME]: items, ...others } = persona.prompts;
+  const round = items?.slice(1) ?? [{ type: "stage_context", heading: false }, { type: "task", heading: false }];
+  return { ...persona, prompts: prompt === "" ? others : { ...others, [GAME]: [{ type: "text", text: prompt }, ...round] } };
 }
