@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput
-from parley_lab.design.editing import Change, edited
+from parley_lab.design.editing import Change, edit_text
 from parley_lab.design.parsing import parse
 
 FILE: Final = """\
@@ -38,8 +38,8 @@ description: |
 """
 
 
-def changed(*path: str | int, value: Any) -> str:
-    return edited(FILE, "experiment.yaml", [Change(path, value)])
+def change(*path: str | int, value: Any) -> str:
+    return edit_text(FILE, "experiment.yaml", [Change(path, value)])
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_a_change_replaces_what_is_written_for_the_value_alone(
     path: tuple[str | int, ...], value: Any, before: str, after: str
 ) -> None:
     assert FILE.count(before) == 1
-    assert changed(*path, value=value) == FILE.replace(before, after)
+    assert change(*path, value=value) == FILE.replace(before, after)
 
 
 def test_a_pair_is_added_after_the_last_one_and_comments_stay() -> None:
     pairs = [*parse(FILE, "experiment.yaml")["pairings"]["pairs"], {"seats": ["tft", {"open": True}]}]
 
-    text = changed("pairings", "pairs", value=pairs)
+    text = change("pairings", "pairs", value=pairs)
 
     last = "    - {seats: [tft, coin], replicates: 3}\n"
     assert text == FILE.replace(last, f"{last}    - {{seats: [tft, {{open: true}}]}}\n")
@@ -89,7 +89,7 @@ def test_a_pair_is_added_after_the_last_one_and_comments_stay() -> None:
 )
 def test_a_change_fits_into_how_the_text_is_written(text: str, path: tuple[str, ...], value: Any, after: str) -> None:
     name = "experiment.json" if text.startswith("{") else "experiment.yaml"
-    assert edited(text, name, [Change(path, value)]) == after
+    assert edit_text(text, name, [Change(path, value)]) == after
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_change_fits_into_how_the_text_is_written(text: str, path: tuple[str, 
 )
 def test_a_change_that_would_change_more_or_leads_nowhere_is_refused(text: str, path: tuple[str | int, ...]) -> None:
     with pytest.raises(InvalidInput):
-        edited(text, "experiment.yaml", [Change(path, 2)])
+        edit_text(text, "experiment.yaml", [Change(path, 2)])
 
 
 words = st.sampled_from(
@@ -112,20 +112,20 @@ entries = st.lists(values, max_size=4)
 
 
 @st.composite
-def written(draw: st.DrawFn, value: Any, indent: int) -> str:
+def write(draw: st.DrawFn, value: Any, indent: int) -> str:
     """A value in one of the ways in which people write YAML, after a key or a dash."""
     if isinstance(value, list | dict) and value and draw(st.booleans()):
         lines = []
         for key, one in value.items() if isinstance(value, dict) else ((None, one) for one in value):
             comment = draw(st.sampled_from(["", f"{' ' * indent}# kept\n", "\n"]))
-            head = "-" if key is None else f"{quoted(key)}:"
-            lines.append(f"{comment}{' ' * indent}{head} {draw(written(one, indent + 2))}")
+            head = "-" if key is None else f"{quote(key)}:"
+            lines.append(f"{comment}{' ' * indent}{head} {draw(write(one, indent + 2))}")
         return "  # kept\n" + "".join(lines)
     end = draw(st.sampled_from(["\n", "   # kept\n"]))
-    return quoted(value) + end
+    return quote(value) + end
 
 
-def quoted(value: Any) -> str:
+def quote(value: Any) -> str:
     # JSON, which is YAML but for this end of a line.
     return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028")
 
@@ -134,8 +134,8 @@ def quoted(value: Any) -> str:
 def test_after_a_change_the_values_are_the_wanted_ones_and_the_other_bytes_are_as_they_were(
     data: st.DataObject, before: list[Any], after: list[Any], fields: dict[str, Any]
 ) -> None:
-    head = f"# head\nfirst: {data.draw(written(fields, 2))}"
-    own = data.draw(written({"list": before, "fields": fields}, 2))
+    head = f"# head\nfirst: {data.draw(write(fields, 2))}"
+    own = data.draw(write({"list": before, "fields": fields}, 2))
     tail = "# tail\nlast: |\n  text # no comment\n\n"
     text = f"{head}own: {own}{tail}"
     value = parse(text, "experiment.yaml")
@@ -145,7 +145,7 @@ def test_after_a_change_the_values_are_the_wanted_ones_and_the_other_bytes_are_a
     for key in fields:
         changes.append(Change(("own", "fields", key), data.draw(values)))
 
-    result = edited(text, "experiment.yaml", changes)
+    result = edit_text(text, "experiment.yaml", changes)
 
     wanted = {one.path[2]: one.value for one in changes[2:] if one.value is not None}
     value["own"] = {"list": wanted_list, "fields": wanted, "new": {"deep": 1}}
@@ -156,10 +156,10 @@ def test_after_a_change_the_values_are_the_wanted_ones_and_the_other_bytes_are_a
 
 @given(data=st.data(), before=entries, new=values)
 def test_an_entry_is_added_to_a_list_by_an_insertion_alone(data: st.DataObject, before: list[Any], new: Any) -> None:
-    text = f"own: {data.draw(written({'list': before, 'more': before}, 2))}"
+    text = f"own: {data.draw(write({'list': before, 'more': before}, 2))}"
     changes = [Change(("own", "list"), [*before, new])]
 
-    result = edited(text, "experiment.yaml", changes)
+    result = edit_text(text, "experiment.yaml", changes)
 
     length = len(result) - len(text)
     same = next((at for at, (a, b) in enumerate(zip(text, result, strict=False)) if a != b), len(text))

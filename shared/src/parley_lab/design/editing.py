@@ -43,18 +43,19 @@ class _Edit:
     new: str
 
 
-def edited(text: str, name: str, changes: Sequence[Change]) -> str:
+def edit_text(text: str, name: str, changes: Sequence[Change]) -> str:
     """The text with these values in it; keys on the way to a value are made.
 
-    A list or object that is there is changed where it differs, so that comments in it stay, too. What is taken out goes
-    with the comment on its own line.
+    A list or object is changed where it differs, so that comments in it stay, too. A part that is taken out goes with
+    the comment on its own line. Tabs that YAML refuses become spaces, as `parse` reads them.
+
     Raises:
         TooLarge: more than a file may have.
         InvalidInput: the text cannot be read, a value cannot be stored, a path leads through something else, or the
             change would change something else, too, such as an alias.
     """
     for change in changes:
-        check_values(change.value, _named(change.path))
+        check_values(change.value, _place(change.path))
     before = parse(text, name)
     check_values(before, name)
     wanted = _with_changes(before, changes)
@@ -68,13 +69,13 @@ def edited(text: str, name: str, changes: Sequence[Change]) -> str:
         writer.bring_to(wanted)
         if writer.text == last or not _can_be_read(writer.text, name):
             break
-    where = ", ".join(_named(change.path) for change in changes)
+    where = ", ".join(_place(change.path) for change in changes)
     expected = "a change in the file itself: here it would change something else, too"
     raise InvalidInput("The text cannot be changed.", [Problem(where, "a value that is written otherwise", expected)])
 
 
 def _form(value: Json) -> str:
-    """What two equal values have in common: 1, 1.0 and true are three."""
+    """The same text for equal values alone: 1, 1.0 and true are three."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -86,7 +87,7 @@ def _can_be_read(text: str, name: str) -> bool:
     return True
 
 
-def _named(path: Path) -> str:
+def _place(path: Path) -> str:
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return steps.removeprefix(".")
 
@@ -121,7 +122,7 @@ def _set(parent: Json, path: Path, change: Change) -> None:
             _set_below(parent, step, rest, change)
     else:
         expected = "an object with this key" if isinstance(step, str) else "a list with so many parts"
-        raise InvalidInput("The text cannot be changed.", [Problem(_named(change.path), repr(step), expected)])
+        raise InvalidInput("The text cannot be changed.", [Problem(_place(change.path), repr(step), expected)])
 
 
 def _set_below(parent: Json, step: Any, rest: Path, change: Change) -> None:
@@ -145,7 +146,7 @@ class _Writer:
         root = yaml.compose(self.text, Loader=Loader)
         if root is None:
             between = "" if self.text in ("", "\ufeff") or self.text.endswith("\n") else self._line_end
-            self.text += between + self._written(wanted) + self._line_end
+            self.text += between + self._write(wanted) + self._line_end
             return
         edits: list[_Edit] = []
         for edit in self._edits(root, wanted):
@@ -160,9 +161,9 @@ class _Writer:
         elif isinstance(node, yaml.SequenceNode) and isinstance(wanted, list) and wanted and node.value:
             yield from self._edits_of_parts(node, wanted)
         elif _form(_value_of(node)) != _form(wanted):
-            yield self._replaced(node, self._written(wanted))
+            yield self._replace(node, self._write(wanted))
 
-    def _replaced(self, node: yaml.Node, new: str) -> _Edit:
+    def _replace(self, node: yaml.Node, new: str) -> _Edit:
         """The text with something on one line in place of a node."""
         start = node.start_mark.index
         is_block = isinstance(node, yaml.SequenceNode) and not node.flow_style
@@ -176,7 +177,7 @@ class _Writer:
     def _edits_of_keys(self, node: yaml.MappingNode, wanted: Mapping[str, Json]) -> Iterator[_Edit]:
         there = {key.value for key, _ in node.value}
         if there.isdisjoint({*wanted, "<<"}):
-            yield self._replaced(node, self._written(wanted))
+            yield self._replace(node, self._write(wanted))
             return
         spans = [(key.start_mark.index, self._end(value)) for key, value in node.value]
         for place, (key, value) in enumerate(node.value):
@@ -191,7 +192,7 @@ class _Writer:
             if key not in there and (key not in merged or _form(merged[key]) != _form(value))
         }
         if new:
-            yield self._added(node, spans, [f"{self._written(key)}: {self._written(new[key])}" for key in new])
+            yield self._add(node, spans, [f"{self._write(key)}: {self._write(new[key])}" for key in new])
 
     def _edits_of_parts(self, node: yaml.SequenceNode, wanted: Sequence[Json]) -> Iterator[_Edit]:
         first, last = _same_at_the_ends([_form(_value_of(part)) for part in node.value], [*map(_form, wanted)])
@@ -203,15 +204,15 @@ class _Writer:
             yield from self._without(node, spans, place)
         if len(new) > len(old):
             mark = "" if node.flow_style else "- "
-            lines = [mark + self._written(value) for value in new[len(old) :]]
-            yield self._added(node, spans[: first + len(old)] or spans, lines, is_before=first + len(old) == 0)
+            lines = [mark + self._write(value) for value in new[len(old) :]]
+            yield self._add(node, spans[: first + len(old)] or spans, lines, is_before=first + len(old) == 0)
 
     def _without(self, node: yaml.CollectionNode, spans: Sequence[tuple[int, int]], place: int) -> Iterator[_Edit]:
         """The text without one entry."""
         start, end = spans[place]
         if len(spans) == 1:
             empty = "{}" if isinstance(node, yaml.MappingNode) else "[]"
-            yield self._replaced(node, empty)
+            yield self._replace(node, empty)
         elif node.flow_style:
             is_last = place + 1 == len(spans)
             yield _Edit(spans[place - 1][1], end, "") if is_last else _Edit(start, spans[place + 1][0], "")
@@ -220,7 +221,7 @@ class _Writer:
         else:
             yield _Edit(start, spans[place + 1][0], "")
 
-    def _added(
+    def _add(
         self,
         node: yaml.CollectionNode,
         spans: Sequence[tuple[int, int]],
@@ -287,21 +288,21 @@ class _Writer:
     def _is_first_of_line(self, at: int) -> bool:
         return self.text[self._line_start(at) : at].strip(" \t") == ""
 
-    def _written(self, value: Json) -> str:
+    def _write(self, value: Json) -> str:
         """The value on one line, as YAML or JSON."""
         if self._is_json:
             return json.dumps(value, ensure_ascii=False)
         if isinstance(value, dict):
-            return "{" + ", ".join(f"{self._written(key)}: {self._written(one)}" for key, one in value.items()) + "}"
+            return "{" + ", ".join(f"{self._write(key)}: {self._write(one)}" for key, one in value.items()) + "}"
         if isinstance(value, list):
-            return "[" + ", ".join(map(self._written, value)) + "]"
+            return "[" + ", ".join(map(self._write, value)) + "]"
         if isinstance(value, str):
             is_plain = _PLAIN.fullmatch(value) is not None and value.lower() not in _WORDS
-            return value if is_plain else _quoted(value)
+            return value if is_plain else _quote(value)
         return json.dumps(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A text in double quotes, as JSON and YAML both read it."""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" if ord(one) < 0x10000 else one for one in quoted)

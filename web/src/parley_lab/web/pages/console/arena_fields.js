@@ -15,7 +15,7 @@ export function GameFields(props) {
   return html`<div class="c-pair"><section class="c-card"><h2>${t("Payoffs")}</h2>${h(Payoffs, props)}</section><section class="c-card"><h2>${t("Game")}</h2>${h(Fields, props)}</section></div>`;
 }
 
-/** What a text says as a number; a text that is none stays, and the lab says what is wrong. @param {string} text */
+/** The number in a text; a text that is none stays, and the lab says what is wrong. @param {string} text */
 const asNumber = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
 
 /** @param {Props} props */

@@ -1,4 +1,4 @@
-/** Who meets whom: agents are dragged, or chosen and placed by keys. */
+/** The pairings of a draft: an experimenter drags players, or places them by keys. */
 import { h, html, useState } from "../vendor/preact.js";
 import { all, post } from "./api.js";
 import { Amount } from "./arena_fields.js";
