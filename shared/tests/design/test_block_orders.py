@@ -100,3 +100,26 @@ def test_what_cannot_be_ordered_by_participant_is_refused(changes: dict[str, Any
         validate({**FILE, **changes, "stages": stages})
 
     assert where in [one.where for one in refused.value.problems]
+
+
+@given(order=st.permutations("abc"), begins_at=st.sampled_from("abc"))
+def test_a_reader_who_begins_within_a_block_has_the_rest_of_their_own_order_ahead(
+    order: list[str], begins_at: str
+) -> None:
+    arm = resolve(validate(FILE), None)
+    values = {f"order_{place}": one for place, one in enumerate(order, 1)}
+
+    assert arm.way_at(begins_at, values) == ["start", *order, "end"]
+    assert arm.way_at(begins_at, values, until="end") == ["start", *order]
+
+
+@given(order=st.permutations("abc"), begins_at=st.sampled_from("abc"), left_out=st.sampled_from("abc"))
+def test_a_stage_that_was_left_out_stays_out_behind_a_reader_and_not_ahead(
+    order: list[str], begins_at: str, left_out: str
+) -> None:
+    arm = resolve(validate(FILE), None)
+    values = {f"order_{place}": one for place, one in enumerate(order, 1)}
+
+    way = arm.way_at(begins_at, values, left_out={left_out})
+
+    assert (left_out in way) == (order.index(left_out) >= order.index(begins_at))

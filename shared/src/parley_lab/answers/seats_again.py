@@ -21,7 +21,7 @@ _WENT: Final = ("left", "dropped_out")
 
 _SEAT: Final = text(
     """
-    SELECT m.path, m.player, m.kind, m.seat, m.stay, m.stage_ids, m.is_test, m.treatment_id, m.allocated, m.added_by,
+    SELECT m.path, m.player, m.kind, m.seat, m.stay, m.is_test, m.treatment_id, m.allocated, m.added_by,
         c.status, e.status AS experiment_status, e.language, j.rule,
         e.document -> 'seat_again' AS seat_again
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
@@ -104,7 +104,8 @@ def _new_seat(standing: Standing, row: Row, now: datetime) -> dict[str, Any]:
         "player": "person",
         "profile": {"name": seat_name("participant", number, row.language), "avatar": "", "pronouns": ""},
         "status": "expected",
-        "stage_ids": list(row.stage_ids),
+        # Not those of the person who is out: rules and orders may be others for the next one.
+        "stage_ids": list(standing.design.stage_ids),
         "version": 1,
         "seat": number,
         "is_test": row.is_test,

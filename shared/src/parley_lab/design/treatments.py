@@ -91,6 +91,23 @@ class Resolved(BaseModel):
                 return way
             way.remove(following[0])
 
+    def way_at(
+        self, stage_id: str, values: Mapping[str, Json], *, left_out: Collection[str] = (), until: str | None = None
+    ) -> list[str]:
+        """The stages for a reader who begins at one of them: each block in the reader's own order, and without those
+        before it that rules have `left_out`. `until`: the stage before which the reader's part ends.
+
+        `own_way` decides about the stages from there on.
+        """
+        way = [*self.stage_ids]
+        for block in self.orders:
+            first = next((place for place, one in enumerate(way) if self.stage(one).block == block), None)
+            if first is not None:
+                way = self.in_own_order(way, first - 1, values)
+        place = way.index(stage_id)
+        way = [one for at, one in enumerate(way) if at >= place or one not in left_out]
+        return way if until is None else way[: way.index(until)]
+
     def in_own_order(self, stage_ids: Sequence[str], position: int, values: Mapping[str, Json]) -> list[str]:
         """The stages, of which this member has those of the block right ahead in an order of their own.
 

@@ -3,6 +3,7 @@
 The cohort's lock is held, so that two who are added at once get two seats and a cohort that ends takes no member.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -22,6 +23,7 @@ from parley_lab.design import (
     SeatAssignment,
     resolve,
     usual_typing_speed,
+    values_of,
 )
 from parley_lab.kinds import plays_together
 from parley_lab.kinds.stages import parts_of
@@ -31,6 +33,7 @@ from parley_lab.people.assigning import Planned, given_to_agent
 from parley_lab.people.entering import require_players
 from parley_lab.people.making import member_row
 from parley_lab.people.own_arms import OwnArm, draw_own_arm
+from parley_lab.people.spans import Span, span_of
 from parley_lab.store import tables
 from parley_lab.store.session import Session
 from parley_lab.store.statements import Row
@@ -57,7 +60,8 @@ _COHORT: Final = text(
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Who is to come: an agent of this persona. `stage_id`: where a participant begins; None: on the first stage."""
+    """Who is to come: an agent of this persona. `stage_id`: where a participant begins; None: on the first stage of the
+    group."""
 
     persona_id: str
     kind: Kind
@@ -70,9 +74,10 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
 
     Raises:
         NotFound: there is no such cohort.
-        InvalidInput: the experiment has no such persona, or it is no agent; the cohort's arm has no such stage.
+        InvalidInput: the experiment has no such persona, or it is no agent; the cohort does not come to the stage.
         Paused: the experiment is paused.
-        Conflict: the cohort has ended, a game ahead has begun or takes no more players, or has no conversation.
+        Conflict: the cohort has ended, rules leave out all stages ahead, a game ahead has begun or takes no more
+            players, or has no conversation.
     """
     await session.first(_LOCK, {"cohort_id": cohort_id})
     row = await session.first(_COHORT, {"cohort_id": cohort_id, "kind": wanted.kind})
@@ -86,15 +91,17 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
         raise Conflict("This is one person who waits for a group; nobody comes to them.", reason="alone")
     own = await draw_own_arm(session, row.id) if wanted.kind == "participant" else None
     arm = await design(session, row.id, row.version, row.treatment_id) if own is None else own.design
-    position = _position(arm, wanted)
+    span = await span_of(session, cohort_id)
+    begins_at = _begins_at(arm, span, wanted)
+    member = {**await _row_of(session, row, arm, own, wanted, now), "position": 0}
     if wanted.kind == "participant":
-        _require_room(arm, row, position)
-    member = await _row_of(session, row, arm, own, wanted, now)
+        member |= _way(arm, row, begins_at, span, member["assigned"])
+        _require_room(arm, row, member["stage_ids"][member["position"] :])
     if not member["stage_ids"]:
         raise Conflict("Nobody talks in this group where the mediator would sit.", reason="no_conversation")
-    await session.insert(tables.members, [{**member, "position": position, "added_by": actor}])
+    await session.insert(tables.members, [{**member, "added_by": actor}])
     await tell_apart(session, member["id"], now, cause="request")
-    payload = {"persona": wanted.persona_id, "kind": wanted.kind, "stage_id": member["stage_ids"][position]}
+    payload = {"persona": wanted.persona_id, "kind": wanted.kind, "stage_id": member["stage_ids"][member["position"]]}
     where = row.id, cohort_id, member["id"], member["path"]
     record_member(session, *where, "member.added", payload, now, cause="request", actor=actor, audience=[])
     if wanted.kind == "participant":
@@ -107,20 +114,40 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
     return new_id
 
 
-def _position(arm: Resolved, wanted: Addition) -> int:
+def _begins_at(arm: Resolved, span: Span, wanted: Addition) -> str:
+    """The stage at which a participant begins, if none of their rules leaves it out."""
     if wanted.stage_id is None:
-        return 0
+        return span.first or arm.stage_ids[0]
     if wanted.kind == "mediator":
         problem = Problem("stage_id", repr(wanted.stage_id), "nothing: a mediator sits where its persona says")
         raise InvalidInput("A mediator goes through no stages.", [problem])
     if wanted.stage_id not in arm.stage_ids:
         problem = Problem("stage_id", repr(wanted.stage_id), f"one of {', '.join(arm.stage_ids)}")
         raise InvalidInput("The group has no such stage.", [problem])
-    return arm.stage_ids.index(wanted.stage_id)
+    ids = arm.stage_ids
+    first = 0 if span.first is None else ids.index(span.first)
+    until = len(ids) if span.until is None else ids.index(span.until)
+    if not first <= ids.index(wanted.stage_id) < until:
+        expected = f"one of {', '.join(ids[first:until])}: the group is made at {ids[first]!r}"
+        problem = Problem("stage_id", repr(wanted.stage_id), expected)
+        raise InvalidInput("The group does not come to this stage.", [problem])
+    return wanted.stage_id
 
 
-def _require_room(arm: Resolved, row: Row, position: int) -> None:
-    ahead = arm.stages[position:]
+def _way(arm: Resolved, row: Row, begins_at: str, span: Span, assigned: Mapping[str, Any]) -> dict[str, Any]:
+    """The stages of a participant who begins at this one, or at the next that their rules do not leave out."""
+    values = values_of(row.assigned, assigned)
+    way = arm.way_at(begins_at, values, until=span.until)
+    position = way.index(begins_at)
+    # No answer and no role is known of them yet.
+    way = arm.for_reader(values, {}).own_way(way, position - 1, values)
+    if position >= len(way):
+        raise Conflict(f"Rules leave out all stages from {begins_at} on for this agent.", reason="no_such_stage")
+    return {"stage_ids": way, "position": position}
+
+
+def _require_room(arm: Resolved, row: Row, stage_ids: Sequence[str]) -> None:
+    ahead = [arm.stage(one) for one in stage_ids]
     for stage in ahead:
         if plays_together(parts_of(stage)) and stage.id in row.unlocked:
             raise Conflict(f"The game {stage.id} has begun; nobody joins it any more.", reason="in_a_game")

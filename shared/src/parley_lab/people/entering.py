@@ -1,6 +1,6 @@
 """Whether a cohort takes one more participant while it runs, and where one who comes from another cohort goes on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -16,8 +16,8 @@ from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
 from parley_lab.members.parts import answers_on
 from parley_lab.members.standing import Standing
+from parley_lab.people.spans import Span, span_of
 from parley_lab.store.session import ReadSession
-from parley_lab.store.statements import Row
 
 _TARGET: Final = text(
     f"""
@@ -44,14 +44,17 @@ class Target:
     position: int
 
 
-def target_on(standing: Standing, cohort_id: UUID, path: str, stage_ids: Sequence[str], stage_id: str) -> Target:
-    """The stages of a member in the cohort that they enter, and the position of `stage_id` among them.
+def target_on(
+    standing: Standing, cohort_id: UUID, path: str, resolved: Resolved, stage_id: str, *, until: str | None = None
+) -> Target:
+    """The stages of a member in the cohort of this arm that they enter, and the position of `stage_id` among them.
 
-    Stages that a rule has left out for the member stay out.
+    A block that the member has begun keeps their own order, and stages behind them that a rule has left out stay out.
+    `until` as in `way_at`.
     """
-    gone = {one.id for one in standing.design.stages if one.show_if is not None} - {*standing.stage_ids}
-    kept = tuple(one for one in stage_ids if one not in gone)
-    return Target(cohort_id, path, kept, kept.index(stage_id))
+    left_out = {one.id for one in standing.design.stages if one.show_if is not None} - {*standing.stage_ids}
+    way = resolved.way_at(stage_id, standing.facts.variables, left_out=left_out, until=until)
+    return Target(cohort_id, path, tuple(way), way.index(stage_id))
 
 
 async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -> Target:
@@ -71,14 +74,22 @@ async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -
     if row.is_over:
         raise Conflict("This group has ended.", reason="cohort_ended")
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
-    position = _position(standing, resolved, row)
-    require_players(resolved.stages[position:], row.participants)
-    await _require_role(session, standing, resolved.stages[: position + 1], row.id)
-    return target_on(standing, row.id, row.path, resolved.stage_ids, resolved.stage_ids[position])
+    stage = _stage(standing, resolved)
+    span = await span_of(session, row.id)
+    until = None if standing.member.player == "person" else span.until
+    target = _in_span(target_on(standing, row.id, row.path, resolved, stage.id), span)
+    ahead = [resolved.stage(one) for one in target.stage_ids[target.position :]]
+    # Where the member was before, a game may have counted them as one who has gone.
+    if any(plays_together(parts_of(one)) and one.id in (row.begun_without or ()) for one in ahead):
+        raise Conflict("A game has begun there without the member.", reason="in_a_game")
+    require_players(ahead, row.participants)
+    done = [resolved.stage(one) for one in target.stage_ids[: target.position + 1]]
+    await _require_role(session, standing, done, row.id)
+    return target_on(standing, row.id, row.path, resolved, stage.id, until=until)
 
 
-def _position(standing: Standing, resolved: Resolved, row: Row) -> int:
-    """The place in the stages of the other cohort where the member goes on."""
+def _stage(standing: Standing, resolved: Resolved) -> StageConfig:
+    """The stage on which the member is, and goes on in the other cohort."""
     stage = standing.stage
     if stage is None or stage.id not in resolved.stage_ids:
         raise Conflict("The other group does not have the stage on which the member is.", reason="no_such_stage")
@@ -87,12 +98,19 @@ def _position(standing: Standing, resolved: Resolved, row: Row) -> int:
         raise Conflict("The member plays with others just now; move them after that.", reason="in_a_game")
     if parts.names_others and standing.facts.own(stage.id, standing.member.id):
         raise Conflict("The member answers about the others just now; move them after that.", reason="in_a_game")
-    position = resolved.stage_ids.index(stage.id)
-    # Where the member was before, a game may have counted them as one who has gone.
-    begun = [one for one in resolved.stages[position:] if plays_together(parts_of(one))]
-    if any(one.id in (row.begun_without or ()) for one in begun):
-        raise Conflict("A game has begun there without the member.", reason="in_a_game")
-    return position
+    return stage
+
+
+def _in_span(target: Target, span: Span) -> Target:
+    """The target, if the members of the cohort are there on the stage where the member is."""
+    ahead, behind = target.stage_ids[target.position + 1 :], target.stage_ids[: target.position + 1]
+    if span.first in ahead:
+        found = f"The other group was made at the stage {span.first}, to which the member has not come."
+        raise Conflict(found, reason="no_such_stage")
+    if span.until in behind:
+        found = f"People leave the other group at the stage {span.until}, to which the member has come."
+        raise Conflict(found, reason="no_such_stage")
+    return target
 
 
 def require_players(stages: Iterable[StageConfig], participants: int) -> None:

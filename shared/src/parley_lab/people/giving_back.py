@@ -13,9 +13,11 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import record_of
 from parley_lab.kinds.stages import parts_of
+from parley_lab.members.standing import Standing
 from parley_lab.members.standings import hash_token, lock_standing, unknown_token
 from parley_lab.people.attention import arm_schedule, whose
-from parley_lab.store.session import Session
+from parley_lab.people.spans import span_of
+from parley_lab.store.session import ReadSession, Session
 from parley_lab.talk.conversation import advance_thread
 
 BACK: Final = "the person is back"
@@ -65,7 +67,7 @@ _GIVE_BACK: Final = text(
         UPDATE presence SET seen_at = :now, gone_at = NULL WHERE member_id = :member_id
     )
     UPDATE members SET player = 'person', agent_config = NULL, provider = NULL, token_hash = :token_hash,
-        version = version + 1
+        stage_ids = CAST(:stage_ids AS text[]), version = version + 1
     WHERE id = :member_id
     """
 )
@@ -93,7 +95,10 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
     back = {"token_hash": row.token_hash, "number": row.number, "stage_id": stage.id, "reason": BACK, "now": now}
     # Of people, only what is shared is asked by asks: their page is not.
     has_own_asks = parts_of(stage).state is None
-    await session.run(_GIVE_BACK, {"member_id": member_id, "has_own_asks": has_own_asks, **back})
+    stage_ids = await _whole_way(session, standing)
+    await session.run(
+        _GIVE_BACK, {"member_id": member_id, "has_own_asks": has_own_asks, "stage_ids": stage_ids, **back}
+    )
     record_of(
         session, standing, "member.returned", {"player": "person"}, now, cause="request", actor="lab", audience=[]
     )
@@ -101,6 +106,15 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
     if thread_id is not None:
         await advance_thread(session, thread_id, now, cause="request")
     return True
+
+
+async def _whole_way(session: ReadSession, standing: Standing) -> list[str]:
+    """The stages of the person, of which the agent has none from the next meeting on."""
+    until = (await span_of(session, standing.cohort_id)).until
+    if until is None or until in standing.stage_ids:
+        return [*standing.stage_ids]
+    whole = standing.design.way_at(until, standing.facts.variables)
+    return [*standing.stage_ids, *whole[whole.index(until) :]]
 
 
 async def come_back(session: Session, token: str, now: datetime) -> UUID:

@@ -163,7 +163,7 @@ async def _store_members(
                     has_step_due=has_step_due,
                     speed=speed,
                 ),
-                **({"position": 0} if first is None else _way(own, first, until)),
+                **({"position": 0} if first is None else _way(own, first, until, _values_of_seat(given, cohort, seat))),
             }
             for seat in cohort.seats
             for own in [resolved if seat.treatment_id is None else designs[seat.treatment_id]]
@@ -175,10 +175,17 @@ async def _store_members(
     await session.insert(tables.members, rows)
 
 
-def _way(own: Resolved, first: str, until: str | None) -> dict[str, Any]:
+def _way(own: Resolved, first: str, until: str | None, values: Mapping[str, Any]) -> dict[str, Any]:
     """The stages of an agent in a group that is made at a stage, and its place there."""
-    ids = own.stage_ids if until is None else own.stage_ids[: own.stage_ids.index(until)]
-    return {"stage_ids": list(ids), "position": ids.index(first)}
+    ids = own.way_at(first, values, until=until)
+    return {"stage_ids": ids, "position": ids.index(first)}
+
+
+def _values_of_seat(
+    given: Planned, cohort: CohortAssignment, seat: SeatAssignment | MediatorAssignment
+) -> Mapping[str, Any]:
+    """The values that are assigned to the member of this seat."""
+    return values_of(given.cohorts.get(cohort.path, {}), given.seats.get(seat.path, {}))
 
 
 def member_row(
@@ -197,7 +204,7 @@ def member_row(
     """The row of one seat, `number` of its kind, before its first stage. `speed`: for personas that do not say how fast
     they type."""
     own = given.seats.get(seat.path, {})
-    known = values_of(given.cohorts.get(cohort.path, {}), own)
+    known = _values_of_seat(given, cohort, seat)
     persona = resolved.persona_for(seat.persona_id, known) if seat.persona_id is not None else None
     profile = persona.profile if persona else Profile()
     if not profile.name:

@@ -276,14 +276,14 @@ async def _make(
     where = InRoom(room.id, stage_id=room.stage_id, until=room.leads_on_to)
     await make(session, room.experiment, cohort, where, now)
     cohort_id = seeds.row_id(room.experiment.id, path)
-    shared = (await _design(session, room, arm_of(cohort))).stage_ids
+    shared = await _design(session, room, arm_of(cohort))
     language = room.experiment.language
     for standing, seat in zip(people, taken, strict=True):
         # A person alone has the name of the first seat until there is another one.
         names = {"alone": seat_name("participant", 1, language), "here": seat_name("participant", seat, language)}
         await session.run(_NAME, {"member_id": standing.member.id, **names})
-        stage_ids = standing.stage_ids if room.is_by_participant else shared
-        target = target_on(standing, cohort_id, path, stage_ids, room.stage_id)
+        resolved = standing.design if room.is_by_participant else shared
+        target = target_on(standing, cohort_id, path, resolved, room.stage_id)
         await move(session, standing, target, now, cause="timer", seat=seat)
     await note_match(session, room, cohort_id, decision.group, number, now, kind=decision.kind)
     await keep(session, room, groups=group, numbered=number, block=block)
@@ -348,7 +348,7 @@ async def come_anew(session: Session, room_id: UUID, member_id: UUID, now: datet
     if not is_there or not standing.is_in_progress or standing.is_alone:
         return False
     cohort_id, path = await make_alone_again(session, room, room.usual_arm, now)
-    target = target_on(standing, cohort_id, path, standing.stage_ids, room.stage_id)
+    target = target_on(standing, cohort_id, path, standing.design, room.stage_id)
     await move(session, standing, target, now, cause="timer")
     return True
 

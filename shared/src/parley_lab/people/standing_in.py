@@ -4,6 +4,7 @@ A person who is gone leaves profile, words and answers to the agent; an empty se
 """
 
 from datetime import datetime
+from itertools import takewhile
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from parley_lab.members.standings import lock_standing, standing_of
 from parley_lab.members.stays import LEAST, MOST
 from parley_lab.people.assigning import arrive
 from parley_lab.people.own_arms import give_own_arm, lock_draws
+from parley_lab.people.spans import span_of
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
@@ -54,7 +56,7 @@ _REPLACE: Final = text(
         UPDATE partial_answers SET outcome = 'not_sent' WHERE member_id = :member_id AND outcome IS NULL
     )
     UPDATE members SET player = 'agent', agent_config = CAST(:agent AS jsonb), provider = :provider, token_hash = NULL,
-        status = :status, transfer_to = NULL, version = version + 1
+        status = :status, transfer_to = NULL, stage_ids = CAST(:stage_ids AS text[]), version = version + 1
     WHERE id = :member_id
     RETURNING (SELECT transfer_to FROM offered) AS transfer_to
     """
@@ -76,19 +78,25 @@ _DRAFTS: Final = text(
 async def stand_in(session: Session, standing: Standing, persona_id: str, now: datetime) -> bool:
     """Let the agent of this persona play on for a locked person, with their profile and all that they said.
 
-    False when the arm has no such agent: the experimenter is told.
+    Where people meet anew, its part ends before the next meeting. False when that is where the person is, or when the
+    arm has no such agent: the experimenter gets an alert.
 
     Raises:
         Conflict: no one takes part on this seat now.
     """
     status = lives.after(standing.status, "replace")
+    until = (await span_of(session, standing.cohort_id)).until
+    way = list(takewhile(lambda one: one != until, standing.stage_ids))
+    if standing.position >= len(way):
+        return False
     agent = await _agent(session, standing, persona_id, now)
     if agent is None:
         return False
     whose = {"member_id": standing.member.id, "now": now}
     await session.run(_SITTINGS, {**whose, "persona": persona_id})
     # The stage's own times are for everyone who plays the seat.
-    replaced = await session.one(_REPLACE, {**whose, **agent, "status": status, "of_stage": [LEAST, MOST]})
+    played = {**agent, "status": status, "stage_ids": way, "of_stage": [LEAST, MOST]}
+    replaced = await session.one(_REPLACE, {**whose, **played})
     if replaced.transfer_to is not None:
         record_staying_away(session, standing, replaced.transfer_to, now, cause="timer")
     drafts = await session.all(_DRAFTS, {**whose, "provider": agent["provider"], "correlation": correlation.get()})
