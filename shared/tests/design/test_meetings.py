@@ -45,6 +45,10 @@ def matched(**rule: Any) -> dict[str, Any]:
 
 
 FOR: dict[str, Any] = {**BY, "value": "pro"}
+TWO = {**TALK, "id": "two"}
+BY_PARTICIPANT = {"allocation": {"by": "participant"}}
+IN_BLOCK = [{"id": one, "kind": "info", "lines": ["Read."], "block": "cases"} for one in "pq"]
+OWN_ORDER = {"id": "order", "kind": "permutation", "values": ["p", "q"], "order": "latin", "block": "cases"}
 LAST = {"id": "end", "kind": "info", "lines": ["Bye"]}
 TONES: dict[str, Any] = {"factors": {"tone": {"warm": {}, "cold": {}}}}
 BEFORE = "a stage that each goes through alone: people meet at 'talk'"
@@ -82,6 +86,16 @@ ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
         ({"cohorts": [{**PAIR, "made": "at_start", "at": None, "match": {}}]}, "cohorts[0].match", "when_together"),
         (pair(at=["talk", "tolk"]), "cohorts[0].at", "talk"),
         (pair(at=["talk", "talk"]), "cohorts[0].at", "each stage once"),
+        (
+            {"stages": [SURVEY, TALK, TWO], **arm(leave_out=["two"]), **pair(at=["talk", "two"]), **BY_PARTICIPANT},
+            "treatments[1].leave_out",
+            "a stage that is not left out: people meet at 'two'",
+        ),
+        (
+            {"stages": [SURVEY, *IN_BLOCK], "assigned": [OWN_ORDER], **pair(at="p")},
+            "stages[1].block",
+            "a stage outside the block",
+        ),
         (pair(match={"never_again": True}), "cohorts[0].match.never_again", "several stages"),
         (
             {"stages": [SURVEY, TALK, {**TALK, "id": "two"}], **pair(at=["talk", "two"]), **arm()},

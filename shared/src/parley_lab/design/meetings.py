@@ -6,7 +6,7 @@ An arm of a group is drawn when it is made, so all arms are the same up to there
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import product, takewhile
 from typing import Any, Final
 
 from parley_lab.base import variables as texts
@@ -21,6 +21,7 @@ from parley_lab.kinds.stages import parts_of
 
 Json = Any
 _BEFORE: Final = "a stage that each goes through alone: people meet at {stage!r}"
+_NOT_LEFT_OUT: Final = "a stage that is not left out: people meet at {stage!r}"
 _ALIKE: Final = "the same in all arms: the arm of a group is drawn at {stage!r}"
 
 
@@ -115,7 +116,7 @@ def _ahead_of(stage_id: str, file: Meeting) -> Sequence[StageConfig]:
 
 
 def _left_out(meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
-    """Rules that leave out a stage where people meet: some of a group would not come there."""
+    """Rules and arms that leave out a stage where people meet, and orders: some of a group would not come there."""
     for stage_id in meetings:
         found = f"a rule of {stage_id!r}, where people meet"
         expected = "no rule: everybody comes to the stage where groups are made; give the rule to a stage after it"
@@ -125,6 +126,14 @@ def _left_out(meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
         for index, treatment in file.treatments.items():
             if treatment.stages.get(stage_id, {}).get(conditions.FIELD) is not None:
                 yield Problem(f"treatments[{index}].stages.{stage_id}.{conditions.FIELD}", found, expected)
+    for stage_id, (index, treatment) in product(meetings[1:], file.treatments.items()):
+        if stage_id in treatment.leave_out:
+            yield Problem(f"treatments[{index}].leave_out", repr(stage_id), _NOT_LEFT_OUT.format(stage=stage_id))
+    ordered = {one.block for one in file.assigned if isinstance(one, Permutation)} - {None}
+    for stage_id in meetings:
+        if file.stages[place := _place(stage_id, file)].block in ordered:
+            expected = "a stage outside the block: people come to it at different times"
+            yield Problem(f"stages[{place}].block", f"{stage_id!r}, where people meet", expected)
 
 
 def _of_rules(stage_id: str, file: Meeting) -> Iterator[Problem]:
@@ -185,9 +194,7 @@ def _of_arm(
     """What an arm changes up to the stage. Arms of participants are drawn at joining, so there only the way to it."""
     expected = _ALIKE.format(stage=stage_id)
     if stage_id in treatment.leave_out:
-        yield Problem(
-            f"{where}.leave_out", repr(stage_id), f"a stage that is not left out: people meet at {stage_id!r}"
-        )
+        yield Problem(f"{where}.leave_out", repr(stage_id), _NOT_LEFT_OUT.format(stage=stage_id))
         return
     if file.by_participant:
         return

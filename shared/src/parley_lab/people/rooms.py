@@ -27,6 +27,7 @@ from parley_lab.design import (
 from parley_lab.members.designs import design
 from parley_lab.people.assigning import given_at_opening
 from parley_lab.people.making import InRoom, arm_of, make_cohorts
+from parley_lab.people.spans import next_meeting
 from parley_lab.store import tables
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
@@ -153,8 +154,7 @@ class Room:
     @property
     def leads_on_to(self) -> str | None:
         """The stage where the people of its groups meet anew; None: they stay together."""
-        later = self.plan.meetings[self.plan.meetings.index(self.stage_id) + 1 :]
-        return later[0] if later else None
+        return next_meeting(self.plan, self.stage_id)
 
     @property
     def arms(self) -> Sequence[str]:
@@ -301,10 +301,18 @@ async def make_alone_again(session: Session, room: Room, arm: Allocated, now: da
 
 _PARTNERS: Final = text(
     """
-    SELECT p.id, array_agg(DISTINCT o.id) AS met
-    FROM matches x JOIN rooms r ON r.id = x.room_id CROSS JOIN LATERAL unnest(x.people) AS p(id)
-        CROSS JOIN LATERAL unnest(x.people) AS o(id)
-    WHERE r.experiment_id = :experiment_id AND p.id = ANY(:member_ids) AND o.id <> p.id GROUP BY p.id
+    WITH met AS (
+        SELECT p.id, o.id AS other
+        FROM matches x JOIN rooms r ON r.id = x.room_id CROSS JOIN LATERAL unnest(x.people) AS p(id)
+            CROSS JOIN LATERAL unnest(x.people) AS o(id)
+        WHERE r.experiment_id = :experiment_id AND p.id = ANY(:member_ids)
+        UNION SELECT p.member_id, o.member_id
+        FROM stays p JOIN cohorts c ON c.id = p.cohort_id AND c.room_id IS NOT NULL AND NOT c.alone
+            JOIN stays o ON o.cohort_id = p.cohort_id AND o.entered_at < coalesce(p.left_at, 'infinity')
+                AND p.entered_at < coalesce(o.left_at, 'infinity')
+        WHERE p.member_id = ANY(:member_ids)
+    )
+    SELECT id, array_agg(other) AS met FROM met WHERE other <> id GROUP BY id
     """
 )
 
@@ -312,7 +320,7 @@ _PARTNERS: Final = text(
 async def partners_of(
     session: ReadSession, experiment_id: UUID, member_ids: Sequence[UUID]
 ) -> Mapping[UUID, frozenset[UUID]]:
-    """With whom each of these people has been in a group."""
+    """With whom each of these people has been in a group, also with those who moved there."""
     rows = await session.all(_PARTNERS, {"experiment_id": experiment_id, "member_ids": list(member_ids)})
     return {row.id: frozenset(row.met) for row in rows}
 
