@@ -213,6 +213,29 @@ def test_a_run_without_some_of_its_people_comes_to_its_data(tmp_path: Path, parl
     assert found["c2/m2"] == "removed"
 
 
+LEFT_ALONE = """
+parley: 1
+name: One agent is left alone
+seed: 3
+personas: [{id: ada, profile: {name: Ada}}]
+stages: [{id: talk, kind: group_chat, time_limit_seconds: 2, progress: {min_participants: 2, wait_for_all: true}}]
+cohorts: [{seats: [{open: true}, {persona: ada}], count: 2}]
+"""
+
+
+def test_a_run_ends_with_the_reason_for_which_agents_were_released(
+    tmp_path: Path, parley: Parley, database_url: str
+) -> None:
+    file = tmp_path / "alone.yaml"
+    file.write_text(LEFT_ALONE)
+    options = ("run", file, "--rehearse", "--no-shows", "1", "--out", tmp_path / "out")
+
+    done = parley(*options, PARLEY_DATABASE_URL=database_url)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 agent waited in vain for others and was released: talk (1)." in done.stdout
+
+
 @pytest.mark.parametrize("resume", [(), ("--resume",)], ids=["a new run", "one that goes on"])
 def test_a_rehearsal_in_which_no_one_would_take_part_is_refused_before_anything_begins(
     tmp_path: Path, parley: Parley, database_url: str, resume: tuple[str, ...]

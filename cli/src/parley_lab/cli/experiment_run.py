@@ -27,6 +27,7 @@ from parley_lab.cli.screen import (
     given_up_line,
     missing_line,
     progress_line,
+    released_line,
     spent_line,
 )
 from parley_lab.design import Experiment
@@ -39,6 +40,7 @@ from parley_lab.experiments.following import (
     given_up,
     missing_answers,
     open_seats,
+    released_agents,
     seats_of_people,
 )
 from parley_lab.experiments.reviving import Revived, retry_failed
@@ -301,6 +303,7 @@ class ExperimentRun:
             failed = await failed_members(session, run.experiment_id)
             missing = await missing_answers(session, run.experiment_id)
             silent = await given_up(session, run.experiment_id)
+            released = await released_agents(session, run.experiment_id)
             calls, cost = await spent(session, run.experiment_id)
             talks = [row async for row in conversations(session, run.experiment_id)]
         self.is_left, self.spent = ending.can_go_on, ending.spent
@@ -310,6 +313,8 @@ class ExperimentRun:
             self._screen.problem(missing_line(missing))
         if silent:
             self._screen.problem(given_up_line(silent))
+        if released:
+            self._screen.notice(released_line(released), style="yellow")
         for talk in talks:
             self._screen.notice(conversation_line(talk))
         for report in written.reports:

@@ -146,6 +146,14 @@ def given_up_line(given_up: Mapping[str, int]) -> str:
     return f"{said}: {where}. model_calls.csv has the replies of the models."
 
 
+def released_line(released: Mapping[str, int]) -> str:
+    """`2 agents waited in vain for others and were released: talk (2).`"""
+    where = ", ".join(f"{stage} ({agents})" for stage, agents in released.items())
+    total = sum(released.values())
+    said = f"{_count(total, 'agent')} waited in vain for others and {'was' if total == 1 else 'were'} released"
+    return f"{said}: {where}."
+
+
 def called_lines(called: Sequence[Mapping[str, Any]]) -> list[str]:
     """`Models: gpt-4.1-mini at https://api.openai.com (46 calls)`, and a warning about addresses of unknown
     services."""

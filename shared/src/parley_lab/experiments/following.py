@@ -85,6 +85,19 @@ async def given_up(session: ReadSession, experiment_id: UUID) -> Mapping[str, in
     return {row.stage_id: row.replies for row in await session.all(_GIVEN_UP, {"id": experiment_id})}
 
 
+_RELEASED = text(
+    """
+    SELECT m.stage_ids[m.position + 1] AS stage_id, count(*) AS agents FROM members m
+    WHERE m.experiment_id = :id AND m.status = 'released' AND m.player <> 'person' GROUP BY 1 ORDER BY 1
+    """
+)
+
+
+async def released_agents(session: ReadSession, experiment_id: UUID) -> Mapping[str, int]:
+    """How many agents were released because those for whom they waited did not come, by the stage where they were."""
+    return {row.stage_id: row.agents for row in await session.all(_RELEASED, {"id": experiment_id})}
+
+
 @dataclass(frozen=True, slots=True)
 class CohortProgress:
     """The progress of one cohort: how many asks of its members are closed."""
