@@ -1,15 +1,18 @@
 """The guest list of an experiment: who may join, and who of them came."""
 
+import asyncio
 from typing import Any, Final
 
 import pytest
+from alembic import command
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
 
 from parley_lab.experiments.retention import forget_people
 from parley_lab.gateway.testing import Api
-from parley_lab.people.guests import compared, without_margins
+from parley_lab.members.person_ids import comparable, without_margins
+from parley_lab.store import migrate
 
 pytestmark = pytest.mark.postgres
 
@@ -66,6 +69,70 @@ async def test_one_id_is_one_person_whatever_surrounds_it(api: Api) -> None:
 
     assert len({one.json()["member_id"] for one in places}) == 1
     assert len({one.json()["member_id"] for one in free}) == 1
+
+
+async def test_a_person_is_found_by_their_id_whatever_surrounds_it(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    first = await come(api, experiment_id, "browser-1", "anna berg")
+
+    same_browser = await come(api, experiment_id, "browser-1", "annaberg")
+    other_browser = await come(api, experiment_id, "browser-2", "anna\u200bberg")
+    by_staff = await api.take_seat(experiment_id, external_id=" annaberg")
+    await put(api, experiment_id, "anna  berg", "ben")
+    path = f"/v1/experiments/{experiment_id}/members"
+    found = (await api.experimenter("GET", path, params={"external_id": "anna berg\ufeff"})).json()["members"]
+
+    member_id = first.json()["member_id"]
+    assert [one.json()["member_id"] for one in (same_browser, other_browser, by_staff)] == [member_id] * 3
+    assert [one["id"] for one in found] == [member_id]
+    assert await listed(api, experiment_id) == {"anna  berg": "in_progress", "ben": None}
+
+
+async def test_a_person_who_declined_gets_their_end_again_whatever_surrounds_the_id(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await put(api, experiment_id, "anna berg")
+    anna = (await come(api, experiment_id, "browser-1", "annaberg")).json()
+    await api.advance(anna["token"], "terms", {"accepted": False})
+
+    again = await come(api, experiment_id, "browser-2", "anna\u00a0berg")
+
+    assert again.json()["member_id"] == anna["member_id"]
+    assert await listed(api, experiment_id) == {}
+
+
+async def test_an_upgrade_stores_how_the_ids_of_members_compare(api: Api, database_url: str) -> None:
+    experiment_id = await api.running(**FILE)
+    ids = ["5f2b81c0", "anna berg", "\u00a0Zo\u00eb\u200bM"]
+    for number, one in enumerate(ids):
+        assert (await come(api, experiment_id, f"browser-{number}", one)).status_code == 201
+
+    await asyncio.to_thread(upgrade_again, database_url, "0022")
+    async with api.database.transaction() as session:
+        found = await session.all(text("SELECT compared_id FROM members WHERE player = 'person' ORDER BY path"), {})
+
+    assert [row.compared_id for row in found] == ["5f2b81c0", "annaberg", "Zo\u00ebM", None]
+    assert migrate.differences(database_url) == []
+
+
+def upgrade_again(url: str, revision: str) -> None:
+    """Go back to a revision of the tables, and to the newest again."""
+    with migrate._connect(url) as connection:
+        command.downgrade(migrate._config(connection, migrate.OURS), revision)
+        connection.commit()
+    migrate.upgrade(url)
+
+
+async def test_a_member_of_an_earlier_version_is_found_by_the_exact_id(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    ada = (await come(api, experiment_id, "browser-1", "ada")).json()
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET compared_id = NULL"), {})
+
+    again = await come(api, experiment_id, "browser-2", "ada")
+    await put(api, experiment_id, "ada")
+
+    assert again.json()["member_id"] == ada["member_id"]
+    assert await listed(api, experiment_id) == {"ada": "in_progress"}
 
 
 async def test_a_person_who_has_joined_keeps_the_place_without_being_on_the_list(api: Api) -> None:
@@ -127,6 +194,6 @@ async def test_a_list_stays_one_when_the_data_of_its_last_guest_goes(api: Api) -
 
 @given(st.text(), st.text(alphabet=" \t\u00a0\u200b\u200f\ufeff\u2060"), st.text(alphabet="\u200b \r\n"))
 def test_what_surrounds_an_id_makes_no_difference(own: str, before: str, after: str) -> None:
-    assert compared(before + own + after) == compared(own)
+    assert comparable(before + own + after) == comparable(own)
     assert without_margins(before + own + after) == without_margins(own)
-    assert compared(without_margins(own)) == compared(own)
+    assert comparable(without_margins(own)) == comparable(own)

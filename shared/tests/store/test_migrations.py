@@ -171,6 +171,8 @@ KEPT = {
     "r0020_how_answers_came_about.py": "4b623f84f534faaf9bf1d40e3914d7909b8e3eba1b3cb0c20dc18e96a599a29d",
     "r0021_guest_lists.py": "15bf72f8ea1b70b17a123e253b7ffc51d0e104abdd59c119eea7a141077a42a2",
     "r0022_kinds_of_groups.py": "e3a57a60d528f5a92aa1d4d4ab0597dcfdf48396c79019b69b977e5eda0470f1",
+    "r0023_compared_ids.py": "4945c2749042757c5103cf9b3ce1b2b53d1fef8e7add64fcd058ae886725fd51",
+    "r0024_ids_of_members_compared.py": "5bc278f70312dac11e12b7a44bb4de337e36bd64088c47668c3a5bb2b896a02a",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.contracts.experiment import Profile
+from parley_lab.members.person_ids import comparable
 from parley_lab.store.session import Session
 from parley_lab.store.statements import Row, as_json
 
@@ -24,8 +25,8 @@ _KNOWN_BY: Final = text(
 )
 _PROFILE: Final = text(
     """
-    UPDATE members SET profile = CAST(:profile AS jsonb), own_name = NULL, external_id = NULL, parameters = NULL,
-        declined_id_hash = :declined_id_hash, join_key_hash = :join_key_hash
+    UPDATE members SET profile = CAST(:profile AS jsonb), own_name = NULL, external_id = NULL, compared_id = NULL,
+        parameters = NULL, declined_id_hash = :declined_id_hash, join_key_hash = :join_key_hash
     WHERE id = :member_id
     """
 )
@@ -33,7 +34,7 @@ _PROFILE: Final = text(
 _GUEST: Final = text(
     """
     UPDATE guests g SET compared = ' ' || g.place, external_id = '' FROM members m
-    WHERE m.id = :member_id AND g.experiment_id = m.experiment_id AND g.external_id = m.external_id
+    WHERE m.id = :member_id AND g.experiment_id = m.experiment_id AND g.compared = :compared
     """
 )
 _ANSWERS: Final = text("DELETE FROM answers WHERE member_id = :member_id")
@@ -106,8 +107,8 @@ _EVENTS: Final = text(
 
 
 def hash_of_id(experiment_id: UUID, external_id: str) -> str:
-    """Hash an external id. By itself it tells everyone who has a list of ids whose it is."""
-    return sha256(f"{experiment_id}/{external_id}".encode()).hexdigest()
+    """Hash an external id as it is compared. By itself it tells everyone who has a list of ids whose it is."""
+    return sha256(f"{experiment_id}/{comparable(external_id)}".encode()).hexdigest()
 
 
 def keyed(secret: UUID | None, hashed: str | None) -> str | None:
@@ -149,7 +150,8 @@ async def forget(session: Session, member_id: UUID, path: str, name: str) -> Non
     whose = {"member_id": member_id}
     profile = forgotten_profile(path)
     known = await session.one(_KNOWN_BY, whose)
-    await session.run(_GUEST, whose)
+    if known.external_id is not None:
+        await session.run(_GUEST, {**whose, "compared": comparable(known.external_id)})
     await session.run(_PROFILE, {**whose, "profile": as_json(profile), **_known_again_by(known)})
     await session.run(_ANSWERS, whose)
     await session.run(_PARTIAL, whose)

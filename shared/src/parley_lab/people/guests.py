@@ -1,9 +1,5 @@
-"""The guest list of an experiment: the external ids that may join. Without a list everybody may.
+"""The guest list of an experiment: the external ids that may join. Without a list everybody may."""
 
-An id is compared without spaces and characters that no one sees: services, tables and mails put them around ids.
-"""
-
-import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -12,29 +8,11 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.base.errors import Conflict, InvalidInput, Problem
+from parley_lab.members.person_ids import comparable, without_margins
 from parley_lab.people.link_values import is_placeholder
 from parley_lab.store import tables
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
-
-_UNSEEN: Final = ("Cc", "Cf", "Zs", "Zl", "Zp")
-"""The categories of Unicode of controls, invisible characters and spaces."""
-
-
-def _is_unseen(character: str) -> bool:
-    return unicodedata.category(character) in _UNSEEN
-
-
-def compared(external_id: str) -> str:
-    """The id without spaces and characters that no one sees; empty when it has no others."""
-    return "".join(one for one in external_id if not _is_unseen(one))
-
-
-def without_margins(external_id: str) -> str:
-    """The id without what surrounds it; empty when it has no character that is seen."""
-    seen = [place for place, one in enumerate(external_id) if not _is_unseen(one)]
-    return external_id[seen[0] : seen[-1] + 1] if seen else ""
-
 
 _HAS_LIST: Final = text("SELECT 1 AS one FROM guests WHERE experiment_id = :experiment_id LIMIT 1")
 _FIND: Final = text("SELECT external_id FROM guests WHERE experiment_id = :experiment_id AND compared = :compared")
@@ -45,7 +23,7 @@ async def person_of(session: ReadSession, experiment_id: UUID, external_id: str 
     own = None if external_id is None else without_margins(external_id)
     if not own:
         return None
-    guest = await session.first(_FIND, {"experiment_id": experiment_id, "compared": compared(own)})
+    guest = await session.first(_FIND, {"experiment_id": experiment_id, "compared": comparable(own)})
     return own if guest is None else str(guest.external_id)
 
 
@@ -55,7 +33,7 @@ async def require_guest(session: ReadSession, experiment_id: UUID, external_id: 
     """
     if await session.first(_HAS_LIST, {"experiment_id": experiment_id}) is None:
         return
-    known = {"experiment_id": experiment_id, "compared": compared(external_id or "")}
+    known = {"experiment_id": experiment_id, "compared": comparable(external_id or "")}
     if await session.first(_FIND, known) is None:
         raise Conflict(
             "This study is for people who were invited, and your id is not among theirs. Open the link that you got.",
@@ -81,7 +59,7 @@ async def replace_guests(session: Session, experiment_id: UUID, external_ids: Se
         raise Conflict("This experiment has ended: nobody can join it any more.", reason="not_running")
     guests: dict[str, str] = {}
     for one in external_ids:
-        guests.setdefault(compared(one), without_margins(one))
+        guests.setdefault(comparable(one), without_margins(one))
     await session.run(_CLEAR, {"experiment_id": experiment_id})
     rows = [
         {"experiment_id": experiment_id, "compared": key, "place": place, "external_id": guest, "added_at": now}
@@ -94,7 +72,7 @@ def _require_ids(external_ids: Sequence[str]) -> None:
     problems = [
         Problem(f"guests[{place}]", repr(one), "the id of a person")
         for place, one in enumerate(external_ids)
-        if not compared(one) or is_placeholder(one)
+        if not comparable(one) or is_placeholder(one)
     ]
     if problems:
         raise InvalidInput("The guest list has entries that are no ids.", problems)
@@ -103,7 +81,14 @@ def _require_ids(external_ids: Sequence[str]) -> None:
 _GUESTS: Final = text(
     """
     SELECT g.external_id, m.id AS member_id, m.path, m.status, m.joined_at
-    FROM guests g LEFT JOIN members m ON m.experiment_id = g.experiment_id AND m.external_id = g.external_id
+    FROM guests g LEFT JOIN LATERAL (
+        SELECT o.* FROM (
+            SELECT m.id, m.path, m.status, m.joined_at FROM members m
+            WHERE m.experiment_id = g.experiment_id AND m.compared_id = g.compared
+            UNION ALL SELECT m.id, m.path, m.status, m.joined_at FROM members m
+            WHERE m.experiment_id = g.experiment_id AND m.external_id = g.external_id AND m.compared_id IS NULL
+        ) o ORDER BY o.joined_at LIMIT 1
+    ) m ON true
     WHERE g.experiment_id = :experiment_id AND g.external_id <> '' ORDER BY g.place
     """
 )

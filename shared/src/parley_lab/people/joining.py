@@ -19,6 +19,7 @@ from parley_lab.members.alerts import raise_alert
 from parley_lab.members.completions import place_taken, study_full
 from parley_lab.members.forgetting import hash_of_id, keyed
 from parley_lab.members.names import tell_apart
+from parley_lab.members.person_ids import IS_PERSON, comparable
 from parley_lab.members.standings import hash_token
 from parley_lab.people.assigning import arrive
 from parley_lab.people.attention import Whose, arm_schedule
@@ -57,8 +58,8 @@ async def prepare(
 # those that have begun are read once.
 _TAKE: Final = """
     UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
-        joins = 1, external_id = :external_id, parameters = CAST(:parameters AS jsonb), version = version + 1,
-        profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
+        joins = 1, external_id = :external_id, compared_id = :compared, parameters = CAST(:parameters AS jsonb),
+        version = version + 1, profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
     WHERE id = (
         SELECT m.id
         FROM members m CROSS JOIN LATERAL (
@@ -140,7 +141,8 @@ async def join(
         external_id = await person_of(session, experiment_id, external_id)
     if external_id is not None:
         await one_after_another(session, experiment_id, external_id)
-        place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
+        known = {"external_id": external_id, "compared": comparable(external_id)}
+        place = await session.first(_PLACE, {"experiment_id": experiment_id, **known})
         if place is not None:
             # Where coming back takes the token from before, it takes it here as well (`giving_back.come_back`).
             if place.player != "person" and (row.rejoin == "token" or not await give_back(session, place.id, now)):
@@ -162,6 +164,7 @@ async def join(
         "token_hash": hash_token(token),
         "profile": as_json(chosen),
         "external_id": external_id,
+        "compared": None if external_id is None else comparable(external_id),
         "parameters": kept,
         "now": now,
         "in_order": row.rule == "by_arrival",
@@ -224,15 +227,16 @@ def require_named(parameters: Mapping[str, str], known: Sequence[str]) -> None:
 
 async def one_after_another(session: Session, experiment_id: UUID, external_id: str) -> None:
     """Wait for the other transactions that join under this id; those that come later wait for this one."""
-    await session.first(_ONE_AFTER_ANOTHER, {"key": f"{experiment_id}/{external_id}"})
+    await session.first(_ONE_AFTER_ANOTHER, {"key": f"{experiment_id}/{comparable(external_id)}"})
 
 
 _ONE_AFTER_ANOTHER = text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))")
 _PLACE = text(
-    """
-    SELECT id, cohort_id, path, player, token_hash, status FROM members
-    WHERE experiment_id = :experiment_id AND external_id = :external_id
-    """
+    f"""
+    SELECT m.id, m.cohort_id, m.path, m.player, m.token_hash, m.status FROM members m
+    WHERE m.experiment_id = :experiment_id AND {IS_PERSON}
+    ORDER BY m.external_id <> :external_id, m.joined_at LIMIT 1
+    """  # noqa: S608 - put together from constants
 )
 # A person who comes again only sees their end and its code: they need it to return what they took.
 _DECLINED = text(

@@ -16,6 +16,7 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.lives import STILL_IN, in_sql
 from parley_lab.members.completions import place_taken
 from parley_lab.members.forgetting import keyed
+from parley_lab.members.person_ids import IS_PERSON, comparable
 from parley_lab.members.standings import hash_token, standing_of
 from parley_lab.people.giving_back import give_back
 from parley_lab.people.guests import person_of
@@ -126,10 +127,11 @@ _RETURN = text(
     UPDATE members m SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
         joins = joins + CASE WHEN status IN {in_sql(STILL_IN)} THEN 1 ELSE 0 END,
         external_id = coalesce(external_id, CASE WHEN status <> 'declined' THEN CAST(:new_id AS text) END),
+        compared_id = coalesce(compared_id, CASE WHEN status <> 'declined' THEN CAST(:new_compared AS text) END),
         parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash IN (:key_hash, :forgotten)
-        AND (CAST(:external_id AS text) IS NULL OR external_id = :external_id OR external_id IS NULL AND NOT EXISTS (
-            SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND o.external_id = :external_id))
+        AND (CAST(:external_id AS text) IS NULL OR {IS_PERSON} OR external_id IS NULL AND NOT EXISTS (
+            SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND {IS_PERSON.replace("m.", "o.")}))
     RETURNING id, player, cohort_id, path, joins, status IN {in_sql(STILL_IN)} AS is_in
     """  # noqa: S608 - put together from constants
 )
@@ -193,6 +195,7 @@ async def join_by(
         own_id = await person_of(session, link.experiment_id, external_id)
     if own_id is not None:
         await one_after_another(session, link.experiment_id, own_id)
+    own_compared = None if own_id is None else comparable(own_id)
     values = filled_in(parameters)
     token = token_urlsafe(32)
     forgotten = keyed(link.secret, key_hash)
@@ -202,7 +205,9 @@ async def join_by(
     news = {
         "token_hash": hash_token(token),
         "external_id": own_id,
+        "compared": own_compared,
         "new_id": own_id if may_be_kept else None,
+        "new_compared": own_compared if may_be_kept else None,
         "new_parameters": as_json(values) if may_be_kept and values else None,
     }
     row = await session.first(_RETURN, {**known, **news})

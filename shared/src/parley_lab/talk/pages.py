@@ -16,6 +16,7 @@ from parley_lab.kinds import PAGE, tells_of_others
 from parley_lab.kinds.attendees import as_uuid, attendee
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import ATTENDANCE
+from parley_lab.members.person_ids import IS_PERSON, comparable
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import STAGE_IS_OVER, unknown_token
 from parley_lab.store.session import ReadSession
@@ -279,7 +280,7 @@ _ROSTER = text(
     f"""
     {_ENTRY}
     WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR m.cohort_id = :cohort_id)
-        AND (CAST(:external_id AS text) IS NULL OR m.external_id = :external_id)
+        AND (CAST(:external_id AS text) IS NULL OR {IS_PERSON})
         AND m.id > CAST(:after AS uuid)
     ORDER BY m.id LIMIT :most
     """
@@ -296,7 +297,12 @@ async def roster(
     most: int,
 ) -> Sequence[Row]:
     """Members with all fields for experimenters, by id; never tokens. `external_id`: only the person who has it."""
-    wanted = {"experiment_id": experiment_id, "cohort_id": cohort_id, "external_id": external_id}
+    wanted = {
+        "experiment_id": experiment_id,
+        "cohort_id": cohort_id,
+        "external_id": external_id,
+        "compared": None if external_id is None else comparable(external_id),
+    }
     return await session.all(_ROSTER, {**wanted, "after": after, "most": most})
 
 

@@ -260,6 +260,8 @@ members = Table(
     Column("token_hash", Text, unique=True),
     number("joins"),
     Column("external_id", Text),
+    # The external id without spaces and characters that no one sees.
+    Column("compared_id", Text),
     Column("parameters", JSONB(none_as_null=True)),
     Column("declined_id_hash", Text),
     flag("is_test"),
@@ -304,6 +306,12 @@ members = Table(
         "external_id",
         unique=True,
         postgresql_where=text("external_id IS NOT NULL"),
+    ),
+    Index(
+        "ix_members_compared_id",
+        "experiment_id",
+        "compared_id",
+        postgresql_where=text("compared_id IS NOT NULL"),
     ),
     Index("ix_members_transfer_to", "transfer_to", postgresql_where=text("status = 'transfer_pending'")),
     Index("ix_members_paused", "id", postgresql_where=text("status = 'paused'")),

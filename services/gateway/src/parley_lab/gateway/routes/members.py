@@ -47,7 +47,7 @@ async def list_members(
     key: ApiKey,
     cohort_id: UUID | None = None,
     external_id: Annotated[
-        str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only the person with exactly this id.")
+        str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only the person with this id.")
     ] = None,
     after: UUID = _FIRST,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
