@@ -36,6 +36,12 @@ async def listed(api: Api, experiment_id: str) -> dict[str, str | None]:
     return {one["external_id"]: one["status"] for one in answer.json()["guests"]}
 
 
+async def count_forgotten(api: Api, experiment_id: str) -> int:
+    answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/guests")
+    found: int = answer.json()["forgotten"]
+    return found
+
+
 async def come(api: Api, experiment_id: str, key: str, external_id: str | None) -> Any:
     found = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()
     body = {"join_key": key, "external_id": external_id}
@@ -188,7 +194,9 @@ async def test_a_list_stays_one_when_the_data_of_its_last_guest_goes(api: Api) -
     assert [(one.status_code, one.json().get("reason")) for one in others] == [(409, "not_invited")] * 3
     assert [(one.compared, one.external_id) for one in kept] == [(" 0", ""), (" 1", "")]
     assert await listed(api, experiment_id) == {}
+    assert await count_forgotten(api, experiment_id) == 2
     await put(api, experiment_id)
+    assert await count_forgotten(api, experiment_id) == 0
     assert (await come(api, experiment_id, "another-4", "eve")).status_code == 201
 
 

@@ -27,7 +27,7 @@ from parley_lab.experiments.experiments import find
 from parley_lab.experiments.runs import known_runs, run_of, seat_of
 from parley_lab.members import standings
 from parley_lab.people import notices
-from parley_lab.people.guests import guests_of, replace_guests
+from parley_lab.people.guests import forgotten_guests, guests_of, replace_guests
 from parley_lab.store.key_lists import note_command
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
 from parley_lab.store.statements import Row
@@ -215,11 +215,16 @@ def guests(data_dir: Path, run: str) -> str:
 
     async def work(lab: LabAtHand, found: Row) -> str:
         listed = await _decided(lab, lambda session: guests_of(session, found.id))
-        if not listed:
+        forgotten = await _decided(lab, lambda session: forgotten_guests(session, found.id))
+        if not listed and not forgotten:
             return f"{found.name!r} has no guest list: everybody who has the link may join."
         came = sum(one.path is not None for one in listed)
         lines = [f"{one.external_id}\t{'-' if one.path is None else f'{one.path} {one.status}'}" for one in listed]
-        return "\n".join([*lines, f"{came} of {len(listed)} have joined."])
+        lines += [f"{came} of {len(listed)} have joined."] if listed else []
+        if forgotten:
+            guests_are = "1 guest is" if forgotten == 1 else f"{forgotten} guests are"
+            lines.append(f"{guests_are} not shown: their data was deleted. The list stays closed to everybody else.")
+        return "\n".join(lines)
 
     return _with_run(data_dir, run, work)
 

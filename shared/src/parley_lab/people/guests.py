@@ -97,6 +97,19 @@ _GUESTS: Final = text(
 async def guests_of(session: ReadSession, experiment_id: UUID) -> Sequence[Row]:
     """The guests in the order of the list, each with the member who came; none where everybody may join.
 
-    Guests of whom nothing is kept have no id any more, and are not among them.
+    Guests of whom nothing is kept have no id any more, and are not among them (`forgotten_guests`).
     """
     return await session.all(_GUESTS, {"experiment_id": experiment_id})
+
+
+_FORGOTTEN: Final = text(
+    "SELECT count(*) AS guests FROM guests WHERE experiment_id = :experiment_id AND external_id = ''"
+)
+
+
+async def forgotten_guests(session: ReadSession, experiment_id: UUID) -> int:
+    """How many guests are on the list of whom nothing is kept: with one of them there is a list, and no one else may
+    join."""
+    row = await session.one(_FORGOTTEN, {"experiment_id": experiment_id})
+    found: int = row.guests
+    return found

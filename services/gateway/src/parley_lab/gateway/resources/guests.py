@@ -29,6 +29,8 @@ class GuestResource(Resource):
 
 class GuestList(Resource):
     guests: list[GuestResource]
-    """In the order of the list; empty: everybody may join, or the lab keeps nothing of any guest."""
+    """In the order of the list; empty, with no guest `forgotten`: everybody may join."""
     came: int = Field(examples=[12])
     """How many of them have joined."""
+    forgotten: int = Field(examples=[0])
+    """How many other guests joined and had everything about them deleted: their ids are unknown, and the list stays."""

@@ -38,4 +38,5 @@ async def replace(experiment_id: UUID, body: GuestsRequest, context: InContext, 
 async def _list(session: ReadSession, experiment_id: UUID) -> GuestList:
     found = await guests.guests_of(session, experiment_id)
     listed = [GuestResource.model_validate(one, from_attributes=True) for one in found]
-    return GuestList(guests=listed, came=sum(one.member_id is not None for one in listed))
+    forgotten = await guests.forgotten_guests(session, experiment_id)
+    return GuestList(guests=listed, came=sum(one.member_id is not None for one in listed), forgotten=forgotten)

@@ -36,5 +36,6 @@ function List({ path, found, again }) {
     ${h(Field, { label: t("External ids, one a line"), value: text, onInput: setText, isLong: true })}
     <input ref=${input} class="hidden" type="file" tabindex="-1" accept=".csv,.txt" aria-label=${t("File of a guest list")} onChange=${async (/** @type {any} */ event) => setText(await event.currentTarget.files[0].text())} />
     <div class="c-acts">${h(Press, { kind: "primary", onPress: save, children: t("Save {count} guest|Save {count} guests", { count: ids.length }) })}${h(Press, { icon: "upload", onPress: () => input.current?.click(), children: t("Read a file") })}<span class="c-small" role="status">${said}</span></div>
+    ${found.forgotten ? html`<p class="c-small">${t("{count} guest whose data was deleted is not shown; the list stays closed to everybody else.|{count} guests whose data was deleted are not shown; the list stays closed to everybody else.", { count: found.forgotten })}</p>` : null}
     ${found.guests.length ? html`<h3>${t("{number} of {all} came", { number: found.came, all: found.guests.length })}</h3>${h(Rows, { caption: t("Guests"), isCompact: true, columns: [t("external id"), t("member"), t("state")], rows: found.guests.map((/** @type {any} */ one) => [one.external_id, one.path ?? "", word(one.status)]) })}` : null}`;
 }
