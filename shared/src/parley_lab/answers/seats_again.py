@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import text
 
 from parley_lab.base import seeds
-from parley_lab.contracts.lives import Outcome
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.lives import STILL_IN, Outcome, in_sql
 from parley_lab.contracts.seats import SeatAgain, read_seats_again
 from parley_lab.design.seat_names import seat_name
 from parley_lab.kinds import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
+from parley_lab.members.designs import design
 from parley_lab.members.standing import Standing
 from parley_lab.store import tables
 from parley_lab.store.session import ReadSession, Session
-from parley_lab.store.statements import Row
+from parley_lab.store.statements import Row, as_json
 
 _WENT: Final = ("left", "dropped_out")
 
@@ -48,6 +51,56 @@ async def may_be_given(session: ReadSession, standing: Standing) -> bool:
     return await _seat_to_give(session, standing, "dropped_out") is not None
 
 
+_ARMS: Final = text(
+    """
+    SELECT e.version, e.document -> 'seat_again' AS seat_again, e.status = 'running' AND EXISTS (
+        SELECT FROM joining j WHERE j.experiment_id = e.id) AS is_open,
+        ARRAY(SELECT t.id FROM treatments t WHERE t.experiment_id = e.id ORDER BY t.id) AS arms
+    FROM experiments e WHERE e.id = :experiment_id
+    """
+)
+# As `is_given_again` decides about each person who would drop out now.
+_ANY: Final = text(
+    f"""
+    SELECT EXISTS (
+        SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id
+            JOIN jsonb_to_recordset(CAST(:arms AS jsonb)) AS a(id text, meeting jsonb, asking jsonb)
+                ON a.id = coalesce(m.treatment_id, c.treatment_id)
+        WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
+            AND m.player = 'person' AND m.kind = 'participant' AND m.status IN {in_sql(STILL_IN)} AND m.stay = 0
+            AND m.added_by IS NULL AND NOT c.alone AND c.status = 'running' AND NOT c.locked
+            AND NOT EXISTS (SELECT FROM cohort_stages s WHERE s.cohort_id = c.id AND a.meeting ? s.stage_id)
+            AND (EXISTS (SELECT FROM unnest(CAST(:left_before AS text[])) AS l(stage_id)
+                    WHERE m.position + 1 < array_position(m.stage_ids, l.stage_id))
+                OR :before_first_answer AND NOT EXISTS (SELECT FROM answers g
+                    WHERE g.member_id = m.id AND a.asking ? g.stage_id))
+    ) AS it
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def any_may_be_given(session: ReadSession, experiment_id: UUID, cohort_id: UUID | None) -> bool:
+    """Whether a person has a seat of the experiment, or of this cohort, that would be given to another one if they
+    dropped out now."""
+    row = await session.one(_ARMS, {"experiment_id": experiment_id})
+    rules = read_seats_again(row.seat_again)
+    stages = [one.left_before for one in rules if not isinstance(one, str)]
+    if not row.is_open or not (stages or "before_first_answer" in rules):
+        return False
+    designs = {arm: await design(session, experiment_id, row.version, arm) for arm in row.arms}
+    arms = [
+        {
+            "id": arm,
+            "meeting": [stage.id for stage in one.stages if _lets_meet(stage)],
+            "asking": [stage.id for stage in one.stages if _asks(stage)],
+        }
+        for arm, one in designs.items()
+    ]
+    where = {"experiment_id": experiment_id, "cohort_id": cohort_id, "arms": as_json(arms)}
+    found = {"left_before": stages, "before_first_answer": "before_first_answer" in rules}
+    return bool((await session.one(_ANY, {**where, **found})).it)
+
+
 async def _seat_to_give(session: ReadSession, standing: Standing, outcome: Outcome) -> Row | None:
     if standing.member.player != "person" or standing.member.kind != "participant" or outcome == "completed":
         return None
@@ -75,20 +128,23 @@ def is_given_again(rules: Sequence[SeatAgain], standing: Standing, outcome: Outc
 
 def _has_answered(standing: Standing) -> bool:
     """Whether the person has answered anything but whether they take part."""
-    return any(
-        standing.facts.own(one.id, standing.member.id)
-        for one in standing.design.stages
-        if (questions := parts_of(one).questions) is not None and not questions.is_consent
-    )
+    return any(standing.facts.own(one.id, standing.member.id) for one in standing.design.stages if _asks(one))
+
+
+def _asks(stage: StageConfig) -> bool:
+    """Whether the stage asks for anything but whether they take part."""
+    questions = parts_of(stage).questions
+    return questions is not None and not questions.is_consent
+
+
+def _lets_meet(stage: StageConfig) -> bool:
+    """Whether members meet on the stage."""
+    return shows_members(parts_of(stage)) or plays_together(parts_of(stage))
 
 
 def _have_met(standing: Standing) -> bool:
     """Whether a stage has opened in the cohort on which its members meet."""
-    return any(
-        shows_members(parts_of(one)) or plays_together(parts_of(one))
-        for one in standing.design.stages
-        if one.id in standing.unlocked
-    )
+    return any(_lets_meet(one) for one in standing.design.stages if one.id in standing.unlocked)
 
 
 def _new_seat(standing: Standing, row: Row, now: datetime) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from parley_lab.answers.seats_again import may_be_given
+from parley_lab.answers.seats_again import any_may_be_given
 from parley_lab.base.errors import NotFound
 from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.lives import STILL_IN, in_sql
 from parley_lab.members.completions import place_taken
 from parley_lab.members.forgetting import keyed
 from parley_lab.members.person_ids import IS_PERSON, comparable
-from parley_lab.members.standings import hash_token, standing_of
+from parley_lab.members.standings import hash_token
 from parley_lab.people.giving_back import give_back
 from parley_lab.people.guests import person_of
 from parley_lab.people.joining import join, one_after_another, record_return, require_named
@@ -90,17 +90,6 @@ async def find(session: ReadSession, code: str) -> Link:
     )
 
 
-_MOST_ASKED: Final = 8
-"""So many of those who came last are looked at: they are the likeliest to go before they have done anything."""
-_LAST: Final = text(
-    f"""
-    SELECT m.id FROM members m JOIN cohorts c ON c.id = m.cohort_id
-    WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
-        AND m.player = 'person' AND m.kind = 'participant' AND m.status IN {in_sql(STILL_IN)} AND NOT c.alone
-        AND c.status = 'running' AND NOT c.locked
-    ORDER BY m.position, m.joined_at DESC LIMIT :most
-    """  # noqa: S608 - put together from constants
-)
 _ROOM_IS_OPEN: Final = text(f"SELECT {IS_OPEN.format(experiment='CAST(:experiment_id AS uuid)')} AS it")
 
 
@@ -108,13 +97,9 @@ async def may_get_free(session: ReadSession, link: Link) -> bool:
     """Whether a place of a full study may get free: a member is in it whose seat would be given again."""
     if link.state != "full":
         return False
-    where = {"experiment_id": link.experiment_id, "cohort_id": link.cohort_id, "most": _MOST_ASKED}
-    if link.cohort_id is None and (await session.one(_ROOM_IS_OPEN, where)).it:
+    if link.cohort_id is None and (await session.one(_ROOM_IS_OPEN, {"experiment_id": link.experiment_id})).it:
         return True
-    for row in await session.all(_LAST, where):
-        if await may_be_given(session, await standing_of(session, row.id)):
-            return True
-    return False
+    return await any_may_be_given(session, link.experiment_id, link.cohort_id)
 
 
 # Two requests with one key come one after the other, so that the second finds the place of the first.
