@@ -157,7 +157,7 @@ async def test_an_agent_that_moves_to_another_group_ends_there_before_the_next_m
         assert (found.path, found.status, found.stage_ids) == ("c2", "completed", ["before", "talk", "after"])
 
 
-async def test_nobody_moves_to_a_group_that_is_elsewhere_in_the_rounds(database: Database) -> None:
+async def test_no_member_moves_to_a_group_that_is_elsewhere_in_the_rounds(database: Database) -> None:
     async with study_at_one_clock(database, ROUNDS) as meeting:
         people = await a_group(meeting, "ABCD")
         await meeting.pass_time(61, *people.values())
