@@ -1,6 +1,8 @@
 """Charts of data files: which there are, and how their rows are split."""
 
 import csv
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,6 +66,21 @@ def test_bars_are_split_by_arm_while_arms_can_be_told_apart(tmp_path: Path, arms
     write(tmp_path, "participants", ("status", "treatment", "player"), *rows)
 
     assert ("yOffset" in chart(tmp_path, "flow").spec["encoding"]) == is_split
+
+
+def test_a_chart_is_made_of_a_file_with_a_cell_of_any_length(tmp_path: Path) -> None:
+    long = ("c1/m1", "a", "before", "", "why", "Why?", "text", "y" * 200_000, "", "valid")
+    write(tmp_path, "participants", ("status", "treatment", "player"), ("completed", "a", "person"))
+    write(tmp_path, "answers", ANSWERS, long)
+
+    code = (
+        "import sys, pathlib; from parley_lab.formats.exports import charts; print(charts(pathlib.Path(sys.argv[1])))"
+    )
+
+    # In a process that has read nothing else: the limit of Python's reader is one of the process.
+    found = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+
+    assert "id='flow'" in found.stdout, found.stderr
 
 
 def test_a_chart_of_too_many_rows_says_so(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def routes(api: Api) -> Iterator[str]:
     for route in api.app.routes:
         if isinstance(route, APIRoute) and route.path.startswith("/v1/"):
             for method in route.methods or ():
-                yield f"{method} {route.path.replace(':uuid}', '}')}"
+                yield f"{method} {route.path.replace(':uuid}', '}').replace(':path}', '}')}"
 
 
 def body_of(name: str, ids: Mapping[str, str]) -> Any:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from parley_lab.formats.importing import XLSX
+from parley_lab.formats.testing.workbooks import base_values, xlsx_of
 from parley_lab.gateway import tables
 from parley_lab.gateway.testing import ANSWER, Api
 from parley_lab.testing.statements import counted
@@ -54,6 +56,25 @@ async def test_each_table_has_the_rows_of_its_file(api: Api) -> None:
     assert {one["name"]: one["rows"] for one in heads} == {name: len(rows) - 1 for name, rows in files.items()}
 
 
+async def test_tables_of_two_folders_may_have_one_name(api: Api) -> None:
+    stored = await api.experimenter(
+        "POST", "/v1/experiments/import", content=xlsx_of(base_values()), headers={"Content-Type": XLSX}
+    )
+    experiment_id = stored.json()["experiments"][0]["id"]
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/start")
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    files = await exported(api, experiment_id)
+    tidy = next(name for name in files if name.endswith("/tidy/answers"))
+
+    heads = [one["name"] for one in (await get(api, f"{experiment_id}/tables"))["tables"]]
+    page = await get(api, f"{experiment_id}/tables/{tidy}", limit=1000)
+    quoted = await get(api, f"{experiment_id}/tables/{tidy.replace('/', '%2F')}", limit=1000)
+
+    assert sorted(heads) == sorted(files)
+    assert [page["columns"], *page["rows"]] == files[tidy] != files["answers"]
+    assert quoted == page
+
+
 async def test_rows_come_in_pages_and_by_their_values(api: Api) -> None:
     experiment_id = await ended(api)
     path = f"{experiment_id}/tables/participants"
@@ -70,6 +91,20 @@ async def test_rows_come_in_pages_and_by_their_values(api: Api) -> None:
     assert [len(first["rows"]), len(rest["rows"]), rest["next_after"]] == [4, 2, None]
     assert (first["found"], removed["found"], none["rows"]) == (6, 1, [])
     assert [one.status_code for one in refused] == [404, 404, 404, 422]
+
+
+async def test_a_table_has_cells_of_any_length(api: Api) -> None:
+    experiment_id = await ended(api)
+    async with api.database.transaction() as session:
+        await session.run(
+            text("UPDATE members SET profile = jsonb_set(profile, '{name}', to_jsonb(repeat('y', 200000)))")
+        )
+
+    pages = [await get(api, f"{experiment_id}/tables{tail}") for tail in ("", "/participants")]
+    found = await get(api, f"{experiment_id}/charts")
+
+    assert "y" * 200_000 in str(pages[1]["rows"])
+    assert found["charts"]
 
 
 async def test_a_table_is_taken_home_as_csv(api: Api) -> None:

@@ -1,11 +1,11 @@
 """Charts of an experiment: Vega-Lite specifications over rows of its data files, which pages and notebooks draw."""
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from parley_lab.base import csv_reading
 from parley_lab.base.errors import NotFound
 
 Cell = str | float | None
@@ -105,7 +105,7 @@ def _rows(folder: Path, table: str) -> Iterator[dict[str, str]]:
     path = folder / f"{table}.csv"
     if path.is_file():
         with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from csv.DictReader(file)
+            yield from csv_reading.DictReader(file)
 
 
 def _by_arm(arms: Sequence[str]) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any, Final
 
+from parley_lab.base import csv_reading
+
 Json = Any
 
 ID_COLUMNS: Final = frozenset({"id", "ids", "experiment_id"})
@@ -34,7 +36,7 @@ def without_ids_and_clocks(name: str, content: bytes) -> bytes:
 
 
 def _stripped_csv(text: str) -> str:
-    rows = list(csv.reader(io.StringIO(text, newline="")))
+    rows = list(csv_reading.reader(io.StringIO(text, newline="")))
     kept = [index for index, column in enumerate(rows[0]) if not is_id_or_clock(column)] if rows else []
     target = io.StringIO(newline="")
     csv.writer(target).writerows([_stripped_cell(row[index]) for index in kept] for row in rows)

@@ -1,6 +1,7 @@
 """Unknown query parameters are refused: a misspelt one must not be taken for one that was left out."""
 
 from difflib import get_close_matches
+from typing import Final
 
 from fastapi import Request, params
 from fastapi.dependencies.utils import get_flat_params
@@ -8,6 +9,9 @@ from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
 from parley_lab.base.errors import InvalidInput, Problem
+
+NO_NUL: Final = r"^[^\x00]*$"
+"""The pattern of texts that Postgres is asked for: it refuses NUL."""
 
 
 class Route(APIRoute):

@@ -4,7 +4,6 @@ The files of an experiment are written once and kept for some minutes: a page co
 """
 
 import asyncio
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
 from uuid import UUID
 
+from parley_lab.base import csv_reading
 from parley_lab.base.errors import NotFound
 from parley_lab.experiments import listing
 from parley_lab.formats.exports import Chart, chart, charts, export
@@ -67,7 +67,7 @@ class Tables:
 
     async def heads(self, experiment_id: UUID, now: datetime) -> Sequence[TableHead]:
         """Every table, in the order of their names."""
-        return await self._read(experiment_id, now, lambda folder: [_head(one) for one in _files(folder)])
+        return await self._read(experiment_id, now, lambda folder: [_head(folder, one) for one in _files(folder)])
 
     async def page(
         self, experiment_id: UUID, name: str, now: datetime, where: Mapping[str, str], *, after: int, most: int | None
@@ -130,19 +130,24 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.csv") if path.is_file())
 
 
-def _head(path: Path) -> TableHead:
+def _name(folder: Path, path: Path) -> str:
+    """The path in the folder without `.csv`: files in two folders may have one name."""
+    return path.relative_to(folder).as_posix().removesuffix(".csv")
+
+
+def _head(folder: Path, path: Path) -> TableHead:
     lines = _lines(path)
     columns = next(lines, [])
-    return TableHead(path.stem, columns, sum(1 for _ in lines))
+    return TableHead(_name(folder, path), columns, sum(1 for _ in lines))
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        yield from csv.reader(file)
+        yield from csv_reading.reader(file)
 
 
 def _page(folder: Path, name: str, where: Mapping[str, str], after: int, most: int | None) -> TablePage:
-    path = next((one for one in _files(folder) if one.stem == name), None)
+    path = next((one for one in _files(folder) if _name(folder, one) == name), None)
     if path is None:
         raise NotFound("There is no such table.")
     lines = _lines(path)

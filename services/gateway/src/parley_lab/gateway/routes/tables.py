@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.gateway.context import ApiKey, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.tables import (
     ChartHead,
     ChartList,
@@ -44,14 +44,14 @@ async def list_tables(experiment_id: UUID, context: InContext, key: ApiKey) -> T
 
 
 @router.get(
-    "/experiments/{experiment_id}/tables/{name}",
+    "/experiments/{experiment_id}/tables/{name:path}",
     summary="Rows of a table of the data",
     response_model=TablePageResource,
     responses=_CSV,
 )
 async def read_table(
     experiment_id: UUID,
-    name: Annotated[str, Path(max_length=200)],
+    name: Annotated[str, Path(max_length=200, pattern=NO_NUL)],
     context: InContext,
     key: ApiKey,
     where: Where = [],  # noqa: B006 - FastAPI copies it
@@ -59,14 +59,14 @@ async def read_table(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     format: Annotated[Literal["json", "csv"], Query(description="`csv`: all rows, as a file.")] = "json",
 ) -> Response:
-    """The values are texts, as in the file."""
+    """The values are texts, as in the file. The name of a table in a folder is its path."""
     wanted = _values(where)
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
     most = None if format == "csv" else limit
     found = await context.tables.page(experiment_id, name, context.clock.now(), wanted, after=after, most=most)
     if format == "csv":
-        headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+        headers = {"Content-Disposition": f'attachment; filename="{name.replace("/", "-")}.csv"'}
         return Response(_csv(found.columns, found.rows), media_type="text/csv", headers=headers)
     end = after + len(found.rows)
     page = TablePageResource(
@@ -94,7 +94,7 @@ async def list_charts(experiment_id: UUID, context: InContext, key: ApiKey) -> C
 
 @router.get("/experiments/{experiment_id}/charts/{chart_id}", summary="A chart with its rows")
 async def read_chart(
-    experiment_id: UUID, chart_id: Annotated[str, Path(max_length=400)], context: InContext, key: ApiKey
+    experiment_id: UUID, chart_id: Annotated[str, Path(max_length=400, pattern=NO_NUL)], context: InContext, key: ApiKey
 ) -> ChartResource:
     """A Vega-Lite specification, and the rows of the data file that it draws."""
     async with context.database.transaction() as session:

@@ -3,7 +3,6 @@
 The change of a year is from its first price to its last, as a share of the first (Deliberate Lab, stock info stages).
 """
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,6 +10,8 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from io import StringIO
 from typing import Final
+
+from parley_lab.base import csv_reading
 
 _COLUMNS: Final = ("date", "close")
 _DECIMALS: Final = 6
@@ -32,7 +33,7 @@ class Year:
 
 def unreadable(table: str) -> Iterator[tuple[str, str]]:
     """What is wrong with a table: what was found, and what is expected."""
-    reader = csv.DictReader(StringIO(table.strip()))
+    reader = csv_reading.DictReader(StringIO(table.strip()))
     if reader.fieldnames is None or not set(_COLUMNS) <= {name.strip() for name in reader.fieldnames}:
         yield "a table without its columns", "CSV whose first line is `date,close`"
         return
@@ -54,7 +55,7 @@ def unreadable(table: str) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=256)
 def read(table: str) -> tuple[Price, ...]:
     """The prices; lines that cannot be read were refused with the file."""
-    lines = csv.DictReader(StringIO(table.strip()))
+    lines = csv_reading.DictReader(StringIO(table.strip()))
     return tuple(price for line in lines if (price := _read(line)) is not None)
 
 

@@ -23,7 +23,7 @@ function Tables({ id, tables }) {
   const name = asked("table") || tables[0].name;
   const said = (/** @type {{ name: string, rows: number }} */ one) => `${one.name} (${inDigits(one.rows)})`;
   return html`<div class="c-filters">${h(Choice, { label: t("Table"), isHidden: false, value: name, options: tables.map((one) => /** @type {[string, string]} */ ([one.name, said(one)])), onChoose: (table) => ask({ table }) })}
-      ${h(Press, { icon: "download", onPress: () => act(() => download(`/experiments/${id}/tables/${name}?format=csv`, `${name}.csv`), t("The file is stored.")), children: t("This table as CSV") })}</div>
+      ${h(Press, { icon: "download", onPress: () => act(() => download(`/experiments/${id}/tables/${name}?format=csv`, `${name.replaceAll("/", "-")}.csv`), t("The file is stored.")), children: t("This table as CSV") })}</div>
     ${h(Table, { key: name, id, name })}${h(Code, { title: t("In Python"), code: inPython(name) })}${h(Code, { title: t("In R"), code: inR(name) })}`;
 }
 
@@ -39,12 +39,12 @@ function Table({ id, name }) {
 /** @param {string} name */
 const inPython = (name) => `import pandas as pd
 
-${name} = pd.read_csv(
+${name.replaceAll("/", "_")} = pd.read_csv(
     "${name}.csv", keep_default_na=False, na_values=[""]
 )`;
 
 /** @param {string} name */
-const inR = (name) => `${name} <- readr::read_csv("${name}.csv", na = "")`;
+const inR = (name) => `${name.replaceAll("/", "_")} <- readr::read_csv("${name}.csv", na = "")`;
 
 /** @param {{ title: string, code: string }} props */
 const Code = ({ title, code }) => html`<section class="c-card"><h2>${title}</h2><pre class="c-raw" tabindex="0" aria-label=${title}>${code}</pre>${h(Copy, { text: code, children: t("Copy") })}</section>`;
