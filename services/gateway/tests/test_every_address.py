@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -256,6 +257,33 @@ def test_the_documentation_knows_the_bounds_of_every_field() -> None:
     unknown = {at for at, part in _parts(schema_of_the_api()) if of_python & {*part} and not at.endswith("/properties")}
 
     assert unknown == set()
+
+
+def test_no_part_of_an_address_may_have_nul() -> None:
+    operations = ((path, one) for path, one in _parts(schema_of_the_api()["paths"]) if "operationId" in one)
+
+    may = {
+        f"{at}: {parameter['name']}"
+        for at, operation in operations
+        for parameter in operation.get("parameters", ())
+        for _, part in _parts(parameter["schema"])
+        if parameter["in"] == "path" and part.get("type") == "string" and not {"enum", "const", "format"} & {*part}
+        if re.search(part.get("pattern", ""), "a\x00b")
+    }
+
+    assert may == set()
+
+
+async def test_an_address_with_nul_is_refused(api: Api) -> None:
+    addresses = [path for path in schema_of_the_api()["paths"] if "{" in path]
+
+    answers = [
+        (method, await api.client.request(method, re.sub(r"{\w+}", "a%00b", path)))
+        for path in addresses
+        for method in ("GET", "POST", "PUT", "DELETE")
+    ]
+
+    assert [(method, one.url) for method, one in answers if one.status_code not in (401, 404, 405, 422)] == []
 
 
 def test_every_text_in_an_address_or_a_header_is_bounded() -> None:

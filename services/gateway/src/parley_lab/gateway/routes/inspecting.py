@@ -12,7 +12,7 @@ from parley_lab.data import inspecting
 from parley_lab.data.inspecting import figures
 from parley_lab.gateway import cursors
 from parley_lab.gateway.context import ApiKey, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.inspecting import (
     ActivityBucket,
     ActivityResource,
@@ -149,7 +149,7 @@ async def threads(
     ] = None,
     q: Annotated[
         str | None,
-        Query(max_length=200, pattern=r"^[^\x00]*$", description="Only those in which these words were said."),
+        Query(max_length=200, pattern=NO_NUL, description="Only those in which these words were said."),
     ] = None,
     after: After = None,
     limit: Limit = 100,

@@ -10,7 +10,7 @@ from parley_lab.design import Experiment
 from parley_lab.drafts import limits
 from parley_lab.experiments import ending, pausing, reviving
 from parley_lab.gateway.context import ApiKey, Context, InContext, UrgentKey
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.experiments import (
     CallLimitRequest,
@@ -118,7 +118,7 @@ async def delete(
     experiment_id: UUID,
     context: InContext,
     key: ApiKey,
-    reason: Annotated[str, Query(max_length=500, pattern=r"^[^\x00]*$", description="Why; it is kept.")] = "",
+    reason: Annotated[str, Query(max_length=500, pattern=NO_NUL, description="Why; it is kept.")] = "",
 ) -> None:
     """A running one is ended first. Nothing of it can be had back; export what you need before."""
     async with context.database.transaction() as session:

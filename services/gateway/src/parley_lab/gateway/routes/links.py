@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from parley_lab.base.urgency import Urgency, urgency
 from parley_lab.contracts.experiment import Profile
 from parley_lab.gateway.context import CountedByAddress, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.appearance import shown_appearance
 from parley_lab.gateway.resources.participants import (
     CompletionResource,
@@ -23,7 +23,7 @@ from parley_lab.store.session import Session
 
 router = APIRouter(prefix="/v1/join", tags=["participants"], route_class=Route)
 
-Code = Annotated[str, Path(max_length=100, description="The last part of the link.")]
+Code = Annotated[str, Path(max_length=100, pattern=NO_NUL, description="The last part of the link.")]
 
 
 @router.get("/{code}", summary="What a link leads to")

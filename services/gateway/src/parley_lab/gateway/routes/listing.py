@@ -16,7 +16,7 @@ from parley_lab.gateway import cursors
 from parley_lab.gateway.context import ApiKey, Context, ExperimentersStream, InContext
 from parley_lab.gateway.events import alert_hint, hint
 from parley_lab.gateway.live import RETRY_MS
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.experiments import (
     ExperimentCounts,
     ExperimentItem,
@@ -32,7 +32,7 @@ from parley_lab.store.places import Place
 
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
-_Text = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")]
+_Text = Annotated[str | None, Query(max_length=200, pattern=NO_NUL)]
 
 
 @router.get("/experiments", summary="My experiments, with how far they are")

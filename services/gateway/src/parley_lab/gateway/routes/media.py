@@ -12,7 +12,7 @@ from parley_lab.base.errors import InvalidInput, NotFound, Problem, TooLarge
 from parley_lab.contracts.media import ADDRESS, MEDIA_TYPES, as_stored
 from parley_lab.experiments import files
 from parley_lab.gateway.context import ApiKey, Context, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.store import keys
 from parley_lab.store.session import Session
 
@@ -87,7 +87,7 @@ async def upload(request: Request, context: InContext, key: ApiKey) -> UploadedF
     },
 )
 async def serve(
-    name: Annotated[str, Path(max_length=200)],
+    name: Annotated[str, Path(max_length=200, pattern=NO_NUL)],
     context: InContext,
     range_header: Annotated[str | None, Header(alias="Range", max_length=100)] = None,
     known: Annotated[str | None, Header(alias="If-None-Match", max_length=1000)] = None,

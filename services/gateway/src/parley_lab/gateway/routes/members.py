@@ -12,7 +12,7 @@ from parley_lab.contracts import lives
 from parley_lab.formats.exports import natural
 from parley_lab.gateway.context import ApiKey, Context, InContext, UrgentKey
 from parley_lab.gateway.once import InOnce, by_key
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.members import (
     CheckRequest,
@@ -47,7 +47,7 @@ async def list_members(
     key: ApiKey,
     cohort_id: UUID | None = None,
     external_id: Annotated[
-        str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="Only the person with this id.")
+        str | None, Query(max_length=200, pattern=NO_NUL, description="Only the person with this id.")
     ] = None,
     after: UUID = _FIRST,
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from parley_lab.formats.demos import DEMOS, find_demo
 from parley_lab.formats.importing import XLSX
 from parley_lab.gateway.context import ApiKey, Context, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.sources import TemplateList, TemplateResource
 from parley_lab.store import keys
 
@@ -34,7 +34,9 @@ async def templates(context: InContext, key: ApiKey) -> TemplateList:
     responses={200: {"content": {"application/yaml": {}, XLSX: {}}, "description": "The file."}},
 )
 async def template(
-    template_id: Annotated[str, Path(max_length=100, examples=["deliberation"])], context: InContext, key: ApiKey
+    template_id: Annotated[str, Path(max_length=100, pattern=NO_NUL, examples=["deliberation"])],
+    context: InContext,
+    key: ApiKey,
 ) -> Response:
     """It can be sent to `POST /v1/experiments`; a workbook, as its `Content-Type` says, to `.../import`."""
     await _sign_in(context, key)
