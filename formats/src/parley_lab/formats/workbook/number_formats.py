@@ -1,6 +1,9 @@
 """A number or a time as a spreadsheet shows it under its number format, in English punctuation. Pure."""
 
+import operator
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
@@ -13,7 +16,17 @@ _TOKEN: Final = re.compile(
     r"|(?P<general>General)|(?P<place>[0#?])|(?P<other>.)",
     re.DOTALL,
 )
-_SECTION: Final = re.compile(r'(?:"[^"]*"|\\.|[^;"\\])*', re.DOTALL)
+_PIECE: Final = re.compile(r'"[^"]*"?|\\.|[_*].|\[[^\]]*\]|.', re.DOTALL)
+_CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=)\s*(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]{1,3})?)\]", re.IGNORECASE)
+_COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+_MOST_SECTIONS: Final = 4
 _NO_PLACES: Final = re.compile(r'"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE | re.DOTALL)
 _ELAPSED: Final = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 
@@ -34,19 +47,63 @@ def digits(value: int | float) -> str:
 def shown_number(value: int | float, number_format: str) -> str:
     """The number with its currency, separators and decimals: `$#,##0.00` makes 1234.5 `$1,234.50`.
 
-    Fractions and powers of ten are shown as plain digits, which mean the same.
+    Fractions and powers of ten are shown as plain digits, which mean the same; so are numbers that no section is for.
     """
     if number_format in ("", _GENERAL, "@"):
         return digits(value)
-    sections = [part for part in _SECTION.findall(number_format) if part]
-    index = 0 if value > 0 or len(sections) < 2 else 1 if value < 0 else min(2, len(sections) - 1)
-    if value == 0 and len(sections) < 3:
-        index = 0
-    section = sections[index]
-    if re.search(r"E[+-]|[?#0]\s*/\s*[?#0\d]", section):
+    sections = _sections_of_numbers(number_format)
+    section = next((one for one in sections if one.holds(value)), None)
+    if section is None or re.search(r"E[+-]|[?#0]\s*/\s*[?#0\d]", section.text):
         return digits(value)
-    text = _in_section(Decimal(digits(abs(value))), section)
-    return f"-{text}" if value < 0 and index == 0 and any(one in text for one in "123456789") else text
+    text = _in_section(Decimal(digits(abs(value))), section.text)
+    has_sign = value < 0 and not section.is_negative
+    return f"-{text}" if has_sign and any(one in text for one in "123456789") else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A part of a format, and the numbers that it is for: `compared` with `limit`, or all that are left."""
+
+    text: str
+    compared: str = ""
+    limit: float = 0.0
+    is_negative: bool = False
+    """Whether the section is for negative numbers alone: it writes the sign itself."""
+
+    def holds(self, value: float) -> bool:
+        return not self.compared or _COMPARED[self.compared](value, self.limit)
+
+
+def _sections_of_numbers(number_format: str) -> list[_Section]:
+    """Those for positive numbers, negative ones and zero, or for what their conditions say; not that for texts."""
+    parts = [""]
+    for piece in _PIECE.findall(number_format):
+        if piece == ";":
+            parts.append("")
+        else:
+            parts[-1] += piece
+    is_last_for_texts = len(parts) >= _MOST_SECTIONS or any(
+        token["other"] == "@" for token in _TOKEN.finditer(parts[-1])
+    )
+    texts = parts[: min(len(parts), _MOST_SECTIONS) - 1] if is_last_for_texts else parts
+    found: list[_Section] = []
+    for index, text in enumerate(texts):
+        compared, limit = _condition(text) or _usual_condition(index, len(texts))
+        is_below = (compared in ("<", "<=", "=") and limit < 0) or (compared, limit) == ("<", 0)
+        is_rest = index == 1 and not compared and (found[0].compared, found[0].limit) == (">=", 0)
+        found.append(_Section(text, compared, limit, is_below or is_rest))
+    return found
+
+
+def _condition(section: str) -> tuple[str, float] | None:
+    pieces = (_CONDITION.fullmatch(piece) for piece in _PIECE.findall(section))
+    return next(((found[1], float(found[2])) for found in pieces if found is not None), None)
+
+
+def _usual_condition(index: int, count: int) -> tuple[str, float]:
+    if index == count - 1:
+        return "", 0.0
+    return ("<", 0.0) if index else (">=" if count == 2 else ">", 0.0)
 
 
 def shown_time(value: time | timedelta, number_format: str) -> str:
