@@ -126,6 +126,18 @@ async def test_a_workbook_that_was_stopped_goes_on_with_all_permutations_and_rep
             assert all(row["interview.give"] for row in csv.DictReader(file))
 
 
+def test_two_tables_of_one_name_in_a_folder_are_refused(parley: Parley, tmp_path: Path) -> None:
+    for name, rows in base_values().items():
+        with (tmp_path / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+    (tmp_path / "treatments.tsv").write_text("label\ttreatment\n")
+
+    refused = parley("validate", tmp_path)
+
+    assert refused.returncode != 0
+    assert "treatments.csv and treatments.tsv" in refused.stdout + refused.stderr
+
+
 def test_a_folder_of_sheets_is_run_and_served_like_a_workbook(
     tmp_path: Path, begin_parley: BeginParley, data_dir: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Workbooks on the command line: an .xlsx file, or a folder with a CSV file for each sheet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -27,10 +27,25 @@ def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
     if not path.is_dir():
         return read(read_xlsx(_content(path), path.name), str(path), draws=draws)
     files = [one for one in sorted(path.iterdir()) if one.is_file() and not one.name.startswith(_OF_OFFICE)]
-    tables = {one.stem: _content(one) for one in files if one.suffix.lower() in _TABLES}
+    found = [one for one in files if one.suffix.lower() in _TABLES]
+    _refuse_two_of_one_name(found, path)
+    tables = {one.stem: _content(one) for one in found}
     workbook = read(read_csv_tables(tables, path.name), str(path), draws=draws)
     ignored = [one.name for one in path.iterdir() if one.is_file() and one.stem not in tables and one.name[0] != "."]
     return replace(workbook, warnings=(*workbook.warnings, *_left_out(path, ignored)))
+
+
+def _refuse_two_of_one_name(files: Sequence[Path], path: Path) -> None:
+    names = [one.stem for one in files]
+    problems = [
+        Problem(
+            f"{path}/{name}", " and ".join(one.name for one in files if one.stem == name), "one file for each sheet"
+        )
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+    if problems:
+        raise InvalidInput(f"{path} cannot be read.", problems)
 
 
 def _left_out(path: Path, names: list[str]) -> Iterator[Problem]:
