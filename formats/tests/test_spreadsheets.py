@@ -33,10 +33,16 @@ def xlsx(*sheets: tuple[str, list[list[Any]]]) -> bytes:
     return content.getvalue()
 
 
+class Xml(str):
+    """A cell of an .ods file as it is written there; an attribute of a row where it is the first one."""
+
+
 def ods(*sheets: tuple[str, list[list[Any]]]) -> bytes:
     """A small .ods file, with blank rows down to the last one as LibreOffice writes them."""
 
     def cell(value: Any) -> str:
+        if isinstance(value, Xml):
+            return value
         if value is None:
             return "<table:table-cell/>"
         if isinstance(value, bool):
@@ -45,18 +51,22 @@ def ods(*sheets: tuple[str, list[list[Any]]]) -> bytes:
             return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
         return f'<table:table-cell office:value-type="string"><text:p>{escape(str(value))}</text:p></table:table-cell>'
 
+    def attributes(row: list[Any]) -> str:
+        return f" {row.pop(0)}" if row and isinstance(row[0], Xml) and not row[0].startswith("<") else ""
+
     blank = (
         '<table:table-row table:number-rows-repeated="1048000"><table:table-cell table:number-columns-repeated="9"/>'
     )
     tables = "".join(
         f'<table:table table:name="{name}">'
-        + "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+        + "".join(f"<table:table-row{attributes(row)}>{''.join(map(cell, row))}</table:table-row>" for row in rows)
         + f"{blank}</table:table-row></table:table>"
         for name, rows in sheets
     )
     names = " ".join(
         f'xmlns:{one}="urn:oasis:names:tc:opendocument:xmlns:{one}:1.0"' for one in ("office", "table", "text")
     )
+    names += ' xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"'
     body = f"<office:body><office:spreadsheet>{tables}</office:spreadsheet></office:body>"
     content = BytesIO()
     with ZipFile(content, "w") as package:
@@ -111,6 +121,51 @@ def test_ids_that_became_dates_are_told_with_their_row() -> None:
     (problem,) = refused.value.problems
     assert problem.where == "people.x People!A2, id"
     assert "date" in problem.found
+
+
+def test_hidden_rows_of_a_table_are_named() -> None:
+    book = Workbook()
+    for row in (["id"], ["ana"], ["ben"], ["eve"]):
+        book.worksheets[0].append(row)
+    book.worksheets[0].row_dimensions[3].hidden = True
+    content = BytesIO()
+    book.save(content)
+    rows = [["id"], ["ana"], [Xml('table:visibility="filter"'), "ben"], ["eve"]]
+
+    for one in (content.getvalue(), ods(("Sheet", rows))):
+        table = read_table(source(), one)
+
+        assert [warning.where for warning in table.warnings] == ["people.x Sheet!A3"]
+        assert len(table.rows) == 3
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'office:value-type="string" office:string-value=""',
+        'office:value-type="float" office:value="0"',
+    ],
+)
+def test_an_error_in_an_ods_file_is_told_with_its_cell(written: str) -> None:
+    error = Xml(f'<table:table-cell {written} calcext:value-type="error"><text:p>#DIV/0!</text:p></table:table-cell>')
+
+    with pytest.raises(InvalidInput) as refused:
+        personas(ods(("People", [["id", "age"], ["ana", 3], ["ben", error]])))
+
+    (problem,) = refused.value.problems
+    assert (problem.where, problem.found) == ("people.x People!B3", "the error #DIV/0!")
+
+
+def test_merged_cells_of_an_ods_file_count_in_each_row() -> None:
+    merged = Xml(
+        '<table:table-cell office:value-type="string" table:number-rows-spanned="2"><text:p>Graz</text:p>'
+        "</table:table-cell>"
+    )
+    covered = Xml("<table:covered-table-cell/>")
+    content = ods(("People", [["id", "town"], ["ana", merged], ["ben", covered], ["eve", "Linz"]]))
+
+    assert personas(content) == [("ana", {"town": "Graz"}), ("ben", {"town": "Graz"}), ("eve", {"town": "Linz"})]
+    assert [one.where for one in read_table(source(), content).warnings] == ["people.x People!B2"]
 
 
 def test_a_formula_without_a_value_is_told_with_its_cell() -> None:

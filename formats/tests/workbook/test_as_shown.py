@@ -1,7 +1,7 @@
 """Cells as people have them: dashes, merged cells, numbers under a format, names that a spreadsheet changed, braces."""
 
 import time as clock
-from datetime import date, datetime, time, timedelta
+from datetime import date, time
 from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -25,8 +25,8 @@ from parley_lab.formats.testing.workbooks import (
     with_tasks,
     xlsx_of,
 )
-from parley_lab.formats.workbook import Workbook, compile_workbook, read, read_xlsx
-from parley_lab.formats.workbook.cells import shown, visible
+from parley_lab.formats.workbook import Workbook, compile_workbook, read, read_csv_tables, read_xlsx
+from parley_lab.formats.workbook.cells import visible
 from parley_lab.formats.workbook.literals import read_options_literal
 from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions
 
@@ -200,63 +200,7 @@ def test_rows_that_are_merged_to_be_taller_stay_one() -> None:
     assert [arm.label for arm in read_edited(base_values(), taller).designs[0].arms] == ["ctl", "trt"]
 
 
-# numbers and times
-
-
-@pytest.mark.parametrize(
-    ("value", "number_format", "text"),
-    [
-        (1234.5, "$#,##0.00", "$1,234.50"),
-        (1234.5, "#,##0.00\\ [$\u20ac-407]", "1,234.50 \u20ac"),
-        (-5, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)', "$(5.00)"),
-        (3.1, "0.00", "3.10"),
-        (2.5, "0", "3"),
-        (0.125, "0.0%", "12.5%"),
-        (0.5, ".00", ".50"),
-        (7, "00000", "00007"),
-        (123456789, "000-00-0000", "123-45-6789"),
-        (1234567, "#,##0,", "1,235"),
-        (5, 'General" tokens"', "5 tokens"),
-        (5, "[Red]0;[Blue]-0", "5"),
-        (0.5, "# ?/?", "0.5"),
-        (0, "0;-0;;@", ""),
-        (-5, "0;-0;;@", "-5"),
-        (-5, "0;;;@", ""),
-        (5, "0;;;@", "5"),
-        (5, ";;;", ""),
-        (0, ";;;", ""),
-        (-5, "0;", ""),
-        (0, "0;", "0"),
-        (-5, '0;"a;b";', "a;b"),
-        (5, '"x"@', "5"),
-        (-5, "0.0;@", "-5.0"),
-        (2_500_000, '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0', "2.5M"),
-        (2_500, '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0', "2.5K"),
-        (25, '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0', "25"),
-        (-25, '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0', "-25"),
-        (5, '[<10]"low"', "low"),
-        (15, '[<10]"low"', "15"),
-        (1, '[=1]0" token";0" tokens"', "1 token"),
-        (2, '[=1]0" token";0" tokens"', "2 tokens"),
-        (-2, "[Red][<0](0);0", "(2)"),
-        (3, '"[=3]"0', "[=3]3"),
-        (3.0, "General", "3"),
-        (timedelta(hours=36), "[h]:mm", "36:00"),
-        (time(0, 5, 30), "mm:ss", "05:30"),
-        (timedelta(minutes=90, seconds=5), "[mm]:ss", "90:05"),
-        (time(14, 30), "h:mm:ss", "14:30"),
-        (datetime.fromisoformat("1900-01-01 12:00"), "h:mm", "12:00"),
-    ],
-)
-def test_a_number_or_a_time_reads_as_it_is_shown(value: Any, number_format: str, text: str) -> None:
-    assert shown(value, number_format) == text
-
-
-@given(value=st.integers(-(10**9), 10**9) | st.floats(-1e6, 1e6), decimals=st.integers(0, 4))
-def test_a_format_changes_no_number_but_for_its_decimals(value: float, decimals: int) -> None:
-    text = shown(value, f"#,##0.{'0' * decimals}" if decimals else "#,##0")
-
-    assert abs(float(text.replace(",", "")) - value) <= 0.5 * 10**-decimals * 1.000001
+# numbers under a format
 
 
 def test_money_is_filled_in_as_shown_and_calculated_with_as_a_number() -> None:
@@ -416,6 +360,50 @@ def test_a_value_far_below_blank_rows_keeps_its_row() -> None:
     sheets = read_xlsx(with_rows(xlsx_of(base_values()), "sheet2.xml", rows + far, ""), "far.xlsx")
 
     assert sheets["treatments"].row(15_000).cell(1).text == "far"
+
+
+def test_hidden_rows_count_and_are_named() -> None:
+    def hide(book: openpyxl.Workbook) -> None:
+        book["agent_profiles"].row_dimensions[4].hidden = True
+        book["agent_profiles"].row_dimensions[5].hidden = True
+        book["agent_profiles"].row_dimensions[99].hidden = True
+
+    workbook = read_edited(base_values(), hide)
+
+    assert len(workbook.designs[0].profiles) == len(base_values()["agent_profiles"]) - 2
+    assert [(one.where, one.wrong) for one in workbook.warnings] == [
+        ("agent_profiles!A4", "hidden rows count like the others: 4, 5")
+    ]
+
+
+# formulas and escapes
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "flaw"),
+    [
+        ('<c r="A4" t="str"><f>IF(B1=1,"","y")</f><v></v></c>', "", ""),
+        ('<c r="A4" t="str"><f>IF(B1=1,"","y")</f><v/></c>', "", ""),
+        ('<c r="A4" t="str"><f>IF(B1=1,"","y")</f><v>y</v></c>', "y", ""),
+        ('<c r="A4"><f>1+1</f><v></v></c>', "", "a formula whose value was never calculated"),
+        ('<c r="A4"><f>1+1</f></c>', "", "a formula whose value was never calculated"),
+    ],
+)
+def test_a_formula_that_shows_nothing_is_blank(written: str, text: str, flaw: str) -> None:
+    sheets = read_xlsx(with_rows(xlsx_of(base_values()), "sheet2.xml", f'<row r="4">{written}</row>', ""), "empty.xlsx")
+
+    cell = sheets["treatments"].row(4).cell(1)
+    assert (cell.text, cell.flaw) == (text, flaw)
+
+
+def test_only_an_xlsx_file_writes_characters_as_escapes() -> None:
+    rows = '<row r="4"><c r="A4" t="inlineStr"><is><t>a_x0041_b</t></is></c></row>'
+
+    sheets = read_xlsx(with_rows(xlsx_of(base_values()), "sheet2.xml", rows, ""), "escapes.xlsx")
+    tables = read_csv_tables({"treatments": b"label\na_x0041_b\n"}, "folder")
+
+    assert sheets["treatments"].row(4).cell(1).text == "aAb"
+    assert tables["treatments"].row(2).cell(1).text == "a_x0041_b"
 
 
 # braces

@@ -239,6 +239,16 @@ def test_a_folder_of_csv_files_works_like_a_workbook(delimiter: str) -> None:
     ]
 
 
+def test_a_table_whose_encoding_is_a_guess_is_named() -> None:
+    polish = tables()["treatments"].decode("utf-8-sig").replace("ctl", "Łódź").encode("cp1250")
+
+    warnings = read(read_csv_tables({**tables(), "treatments": polish}, "folder")).warnings
+
+    assert [(one.where, "Windows-1252" in one.found, "UTF-8" in one.expected) for one in warnings] == [
+        ("treatments.csv line 2", True, True)
+    ]
+
+
 def test_tables_that_cannot_be_read_are_all_named() -> None:
     bad = {**tables(), "treatments": b"\x81\x8d", "constants": b'name,value\n"open'}
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.design import Experiment, load, resolve
+from parley_lab.design import read as read_file
 from parley_lab.design.persona_table import csv_table
+from parley_lab.design.tables import number_in, read_csv
 
 TABLE = """id,name,age,text
 ana,Ana,41,"You drive a taxi,
@@ -322,10 +324,69 @@ def test_a_table_is_read_with_any_separator_and_encoding(
     assert [(one.id, one.attributes["said"] or "") for one in personas] == rows
 
 
+@pytest.mark.parametrize(
+    ("table", "header", "first"),
+    [
+        ('headline;"topic, area, b"\nTrams;"a, b"\n', ["headline", "topic, area, b"], ["Trams", "a, b"]),
+        ("word\nHello, you\nGood evening, all of you\n", ["word"], ["Hello, you"]),
+        ("a,b,c\n1,2\n1,2,3\n", ["a", "b", "c"], ["1", "2"]),
+        ("a;b\n1,5;2,5\n", ["a", "b"], ["1,5", "2,5"]),
+        ("a,b;c\n", ["a", "b;c"], []),
+    ],
+    ids=["quoted", "one column", "ragged", "decimals", "no rows"],
+)
+def test_a_separator_gives_the_first_rows_as_many_cells_as_the_header(
+    table: str, header: list[str], first: list[str]
+) -> None:
+    found = read_csv(table.encode(), "rows.csv")
+
+    assert (found.header, [*found.rows[0].cells] if found.rows else []) == (header, first)
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("9007199254740993", 9007199254740993),
+        ("-9223372036854775807", -9223372036854775807),
+        (" \u22125 ", -5),
+        ("1_000", None),
+        ("1e3", 1000.0),
+        ("2.50", 2.5),
+        ("1e999", None),
+        ("9" * 5000, None),
+        ("x", None),
+        ("", None),
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
+def test_a_number_has_all_of_its_digits(cell: str, number: int | float | None) -> None:
+    found = number_in(cell)
+
+    assert (found, type(found)) == (number, type(number))
+
+
 def test_western_text_of_older_excel_is_read() -> None:
     (ana,) = read("id;name;said\nana;Müller;Für \u201eviele\u201c \u2013 5 \u20ac\n".encode("cp1252")).personas
 
     assert (ana.profile.name, ana.attributes["said"]) == ("Müller", "Für \u201eviele\u201c \u2013 5 \u20ac")
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "read_as"),
+    [("Łódź", "cp1250", "£ódŸ"), ("Ayşe", "cp1254", "Ayþe"), ("Plzeň", "cp1250", "Plzeò")],
+)
+def test_a_guessed_encoding_is_told_with_words_that_depend_on_it(name: str, encoding: str, read_as: str) -> None:
+    content = f"id;name\nana;Ann\nben;{name}\n".encode(encoding)
+
+    def warnings(**more: Any) -> list[str]:
+        values = json.dumps(file(personas_from={"file": "people.csv", **more}))
+        return list(map(str, read_file(values, "x.json", read_table=lambda one: csv_table(one, content)).warnings()))
+
+    (warning,) = warnings()
+    assert "people.csv line 3" in warning
+    assert f"Windows-1252: `{read_as}`" in warning
+    assert "`encoding:`" in warning
+    assert warnings(encoding=encoding) == []
 
 
 def test_the_encoding_may_be_said() -> None:

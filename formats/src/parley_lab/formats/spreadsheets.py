@@ -1,6 +1,7 @@
 """Tables of personas from any file that people keep tables in: CSV, .xlsx or .ods, all by one reader each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from parley_lab.base.errors import InvalidInput, Problem
@@ -12,7 +13,7 @@ from parley_lab.formats.workbook.cells import Cell, changed_by_spreadsheet
 from parley_lab.formats.workbook.complaints import Complaints
 from parley_lab.formats.workbook.merged import with_merged
 from parley_lab.formats.workbook.ods import is_ods, read_ods
-from parley_lab.formats.workbook.sheets import Sheet, check_flaws
+from parley_lab.formats.workbook.sheets import Sheet, check_flaws, warn_of_files
 from parley_lab.formats.workbook.xlsx import read_xlsx
 
 _ZIP: Final = b"PK\x03\x04"
@@ -35,12 +36,14 @@ def read_table(source: PersonasFrom, content: bytes) -> Table:
     complaints = Complaints()
     sheet = with_merged({"": _chosen(source, sheets)}, complaints)[""]
     check_flaws({sheet.name: sheet}, complaints)
+    warn_of_files({sheet.name: sheet}, complaints)
     if complaints.problems:
-        placed = [
-            Problem(f"{source.file} {one.where}", one.found, one.expected, one.wrong) for one in complaints.problems
-        ]
-        raise InvalidInput(f"{source.file} cannot be read.", placed)
-    return _table(source.file, sheet)
+        raise InvalidInput(f"{source.file} cannot be read.", _in_file(source.file, complaints.problems))
+    return replace(_table(source.file, sheet), warnings=_in_file(source.file, complaints.warnings))
+
+
+def _in_file(file: str, problems: Iterable[Problem]) -> list[Problem]:
+    return [Problem(f"{file} {one.where}", one.found, one.expected, one.wrong) for one in problems]
 
 
 def _chosen(source: PersonasFrom, sheets: Mapping[str, Sheet]) -> Sheet:

@@ -1,11 +1,15 @@
 """Reads texts of files in UTF-8, and says what else they are in. Tables are read in what spreadsheets write, too."""
 
 import codecs
+import re
 import unicodedata
 from typing import Final
 
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _WINDOWS: Final = "cp1252"
+_SPECIAL_WORD: Final = re.compile(r"[^\s,;|\"]*[^\W\x00-\x7f][^\s,;|\"]*")
+_MOST_WORDS: Final = 3
+_LONGEST_WORD: Final = 40
 _USUAL_SIGNS: Final = frozenset(
     "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u20ac\u00a3\u00b0\u00a7\u00ab\u00bb\u00a0\u00bf\u00a1\u00b4\u00b2\u00b3\u00bd"
 )
@@ -55,6 +59,21 @@ def decoded_table(content: bytes) -> str:
         if text and _is_western(text):
             return text
         raise
+
+
+def guessed_words(content: bytes) -> tuple[int, list[str]]:
+    """The line of the first word of a table, and some words, that depend on the guess that it is in Windows-1252.
+
+    Other encodings of one byte (Windows-1250, Mac Roman) look the same, and nothing in the file says which it is.
+    """
+    if content[:2] in _UTF_16:
+        return 1, []
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        words = dict.fromkeys(_SPECIAL_WORD.findall(content.decode(_WINDOWS, errors="replace")))
+        return content.count(b"\n", 0, error.start) + 1, [word[:_LONGEST_WORD] for word in words][:_MOST_WORDS]
+    return 1, []
 
 
 def decoded_in(content: bytes, encoding: str) -> str:

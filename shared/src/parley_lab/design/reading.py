@@ -11,6 +11,7 @@ from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.media import StoredFile
+from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import assigning, checks
 from parley_lab.design.cells import with_cells, without_cells
 from parley_lab.design.complaints import found, object_with, translate
@@ -24,6 +25,7 @@ from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, w
 from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
 from parley_lab.design.row_tables import with_row_tables, without_unread_rows
+from parley_lab.design.tables import Table
 from parley_lab.kinds.questions.rows import filled_by_rows
 
 Json = Any
@@ -42,6 +44,8 @@ class Reading:
     files that stages show are among them."""
     files: tuple[StoredFile, ...] = ()
     """The files that stages show, which the values name by digest."""
+    of_tables: tuple[Problem, ...] = ()
+    """The warnings of its tables."""
 
     def warnings(self) -> list[Problem]:
         """What is valid and likely not meant."""
@@ -54,7 +58,7 @@ class Reading:
         names |= {name for one in (stages if isinstance(stages, list) else ()) for name in filled_by_rows(one)}
         parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
         found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
-        return located(found, self.value, self.text)
+        return [*self.of_tables, *located(found, self.value, self.text)]
 
     def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
         """The experiment with the personas that it takes from the `library`.
@@ -103,17 +107,28 @@ def read(
     text = decoded(content, name, max_bytes)
     text = text if name.lower().endswith(".json") else with_spaces(text)
     value = parse(text, name, max_bytes=max_bytes)
-    whole, problems = (value, []) if read_table is None else with_table(value, read_table)
-    if read_table is not None:
-        whole, of_rows = with_row_tables(whole, read_table)
-        problems = [*problems, *of_rows]
+    whole, problems, warnings = (value, [], ()) if read_table is None else _with_tables(value, read_table)
     if read_words is not None:
         whole, of_words = with_words(whole, read_words)
         problems = [*problems, *of_words]
     if read_medium is None:
-        return Reading(name, whole, text, tuple(problems))
+        return Reading(name, whole, text, tuple(problems), of_tables=warnings)
     whole, files, missing = with_media(whole, read_medium)
-    return Reading(name, whole, text, (*problems, *missing), tuple(files))
+    return Reading(name, whole, text, (*problems, *missing), tuple(files), warnings)
+
+
+def _with_tables(value: Json, read_table: ReadTable) -> tuple[Json, list[Problem], tuple[Problem, ...]]:
+    """The values with what their tables hold, and the problems and warnings of the tables."""
+    warnings: dict[Problem, None] = {}
+
+    def note_warnings(source: PersonasFrom) -> Table:
+        table = read_table(source)
+        warnings.update(dict.fromkeys(table.warnings))
+        return table
+
+    whole, problems = with_table(value, note_warnings)
+    whole, of_rows = with_row_tables(whole, note_warnings)
+    return whole, [*problems, *of_rows], tuple(warnings)
 
 
 def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Persona] | None = None) -> Experiment:

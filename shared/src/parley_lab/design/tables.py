@@ -3,20 +3,24 @@
 This is the only reader of CSV, for tables of personas and for the sheets of workbooks; spreadsheets become the same.
 """
 
-import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
+from math import isfinite
 from typing import Final
 
+from parley_lab.base import csv_reading
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
-from parley_lab.design.encoding import NotUtf8, decoded_in, decoded_table
+from parley_lab.design.encoding import NotUtf8, decoded_in, decoded_table, guessed_words
 
 Value = str | int | float | bool
 
 MAX_TABLE_BYTES: Final = 64 * 1024 * 1024
 _SEPARATORS: Final = (",", ";", "\t", "|")
+_COMPARED_ROWS: Final = 20
+"""By so many rows a separator is chosen."""
+_WHOLE: Final = re.compile(r"[+-]?\d+")
 _SAID: Final = re.compile(r"\ufeff?\"?sep=(.)\"?\r?\n", re.IGNORECASE)
 """The first line with which Excel says the separator."""
 
@@ -39,6 +43,7 @@ class Table:
     where: str
     header: Sequence[str]
     rows: Sequence[Row]
+    warnings: Sequence[Problem] = ()
 
 
 def read_csv(content: bytes, name: str, *, encoding: str | None = None, expected: Collection[str] = ()) -> Table:
@@ -56,7 +61,16 @@ def read_csv(content: bytes, name: str, *, encoding: str | None = None, expected
     records = csv_records(content, name, encoding=encoding, expected=expected)
     line, header = next(records, (1, []))
     rows = [Row(f"{name} line {line}", cells) for line, cells in records if any(cells)]
-    return Table(f"{name} line {1 if line <= 1 else line}", header, rows)
+    warnings = [*warnings_of_csv(content, name, "give `encoding:`")] if encoding is None else []
+    return Table(f"{name} line {1 if line <= 1 else line}", header, rows, warnings)
+
+
+def warnings_of_csv(content: bytes, name: str, cure: str) -> Iterator[Problem]:
+    """A warning where the encoding is a guess; `cure`: what to do where the guess is wrong."""
+    line, words = guessed_words(content)
+    if words:
+        found = f"a table read as Windows-1252: {', '.join(f'`{word}`' for word in words)}"
+        yield Problem(f"{name} line {line}", found, f"a table in UTF-8; if these words are wrong, {cure}")
 
 
 def csv_records(
@@ -70,16 +84,14 @@ def csv_records(
     text = _text(content, name, encoding)
     said = _SAID.match(text)
     text = text[said.end() :] if said else text
-    # A cell may hold a whole interview. csv's limit is one of the process; the text is in memory anyway.
-    csv.field_size_limit(MAX_TABLE_BYTES)
     delimiter = said[1] if said else _separator(text, expected)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv_reading.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     before = 1 if said else 0
     try:
         for cells in reader:
             # A record may span several lines; the reader knows the last one.
             yield reader.line_num + before, cells
-    except csv.Error as error:
+    except csv_reading.Error as error:
         where = f"{name} line {reader.line_num + before}"
         expected_text = "comma-separated values; a quote inside a text in quotes is written twice"
         raise InvalidInput(f"{name} cannot be read.", [Problem(where, str(error), expected_text)]) from error
@@ -95,25 +107,42 @@ def _text(content: bytes, name: str, encoding: str | None) -> str:
 
 
 def _separator(text: str, expected: Collection[str]) -> str:
-    """The one by which the header has the most columns, those that are expected among them."""
-    headers = {separator: _header(text, separator) for separator in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda separator: (len({*headers[separator]} & {*expected}), len(headers[separator])))
+    """The one by which the header has the most columns: expected ones first, and ones that the first rows have, too."""
+    return max(_SEPARATORS, key=lambda separator: _fit(_first_records(text, separator), expected))
 
 
-def _header(text: str, separator: str) -> list[str]:
-    # A header may span several lines, where its texts have line ends in quotes.
+def _fit(records: Sequence[Sequence[str]], expected: Collection[str]) -> tuple[int, bool, int, bool]:
+    """How well a separator fits, by what it makes of the first records."""
+    header, *rows = records or [[]]
+    is_even = all(len(row) == len(header) for row in rows)
+    return len({*header} & {*expected}), is_even and len(header) > 1, len(header), is_even
+
+
+def _first_records(text: str, separator: str) -> list[list[str]]:
+    # A record may span several lines, where its texts have line ends in quotes.
+    records: list[list[str]] = []
     try:
-        return next(csv.reader(StringIO(text, newline=""), delimiter=separator), [])
-    except csv.Error:
-        return []
+        for cells in csv_reading.reader(StringIO(text, newline=""), delimiter=separator):
+            if any(cells):
+                records.append(cells)
+            if len(records) > _COMPARED_ROWS:
+                break
+    except csv_reading.Error:
+        pass
+    return records
 
 
 def number_in(cell: str) -> int | float | None:
-    """The number in a cell; None: it is none."""
+    """The number in a cell; a whole one has all of its digits. None: it is none."""
+    text = cell.strip().replace("\u2212", "-")
+    if "_" in text:
+        # Python's way to group digits, which no table has.
+        return None
     try:
-        number = float(cell.strip().replace("\u2212", "-"))
+        if _WHOLE.fullmatch(text):
+            return int(text)
+        number = float(text)
     except ValueError:
+        # Python reads no integer of thousands of digits.
         return None
-    if number != number or number in (float("inf"), float("-inf")):
-        return None
-    return int(number) if number.is_integer() and "." not in cell and "e" not in cell.lower() else number
+    return number if isfinite(number) else None

@@ -1,6 +1,5 @@
 """One cell of a sheet, and the value that it shows."""
 
-import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -20,7 +19,6 @@ _MOST_DIGITS: Final = 1e15
 """Whole numbers from here on have more digits than spreadsheets keep."""
 _SELECTORS: Final = frozenset(map(chr, range(0xFE00, 0xFE10)))
 """They choose between forms of the character before them."""
-_ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _LONGEST_QUOTED: Final = 60
 
 
@@ -68,7 +66,7 @@ def shown(value: Value, number_format: str = "General") -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
+        return value
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
@@ -111,7 +109,7 @@ def flaw_of(value: Value) -> str:
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             return f"a text of {len(value)} characters, more than {LONGEST_TEXT}"
-        if not is_storable_text(shown(value)):
+        if not is_storable_text(value):
             return "a text with NUL or broken characters"
     if isinstance(value, int | float) and not is_storable_number(value):
         return "a number that is too large"

@@ -1,15 +1,18 @@
 """Reads a folder of CSV files, one for each sheet, into the sheets of cells that a workbook has."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
-from parley_lab.design.tables import csv_records
+from parley_lab.design.tables import csv_records, warnings_of_csv
 from parley_lab.formats.workbook.cells import Cell, flaw_of
 from parley_lab.formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_of
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 """The limit for all tables together."""
+
+_CURE: Final = "save it in Excel as `CSV UTF-8`"
 
 
 def read_csv_tables(tables: Mapping[str, bytes], name: str) -> Sheets:
@@ -26,7 +29,8 @@ def read_csv_tables(tables: Mapping[str, bytes], name: str) -> Sheets:
     problems: list[Problem] = []
     for title, content in tables.items():
         try:
-            sheets[title] = sheet_of(title, _rows(title, content))
+            warnings = [*warnings_of_csv(content, f"{title}.csv", _CURE)]
+            sheets[title] = replace(sheet_of(title, _rows(title, content)), warnings=warnings)
         except InvalidInput as error:
             problems += error.problems
     if problems:

@@ -16,6 +16,7 @@ _MOST_KEPT: Final = 4 * _CHUNK
 """Sheets up to this size are taken out of the archive once, though they are read for values and for formulas."""
 _PREFIX: Final = re.compile(rb"<(\w+:)?sheetData\b")
 _MERGED: Final = re.compile(rb'<(?:\w+:)?mergeCell\b[^<>]*?\bref="([A-Z]+[0-9]+:[A-Z]+[0-9]+)"')
+_HIDDEN: Final = re.compile(rb'<(?:\w+:)?row\b(?=[^<>]*\shidden="(?:1|true)")[^<>]*?\sr="([0-9]{1,7})"')
 
 
 class _Archive(Protocol):
@@ -32,6 +33,7 @@ class FilledRows:
         self._archive = archive
         self._most = most
         self._merged: dict[str, list[str]] = {}
+        self._hidden: dict[str, list[int]] = {}
         self._kept: dict[str, bytes] = {}
 
     def open(self, name: str) -> Any:
@@ -44,16 +46,21 @@ class FilledRows:
         return BytesIO(self._kept[name])
 
     def _part(self, name: str) -> "_Part":
-        return _Part(self._archive.open(name), self._most, self._merged.setdefault(name, []))
+        merged, hidden = self._merged.setdefault(name, []), self._hidden.setdefault(name, [])
+        return _Part(self._archive.open(name), self._most, merged, hidden)
 
     def merged(self, name: str) -> list[str]:
         """The ranges of merged cells, such as `B2:B4`, of a sheet that was read to its end."""
         return list(dict.fromkeys(self._merged.get(name, ())))
 
+    def hidden_rows(self, name: str) -> list[int]:
+        """The numbers of the hidden rows with values, of a sheet that was read to its end."""
+        return sorted({*self._hidden.get(name, ())})
+
 
 class _Part(RawIOBase):
-    def __init__(self, source: IO[bytes], most: int, merged: list[str]) -> None:
-        self._source, self._left, self._merged = source, most, merged
+    def __init__(self, source: IO[bytes], most: int, merged: list[str], hidden: list[int]) -> None:
+        self._source, self._left, self._merged, self._hidden = source, most, merged, hidden
         self._ready = b""
         self._pending = b""
         self._is_over = False
@@ -87,6 +94,7 @@ class _Part(RawIOBase):
                 self._ready, self._pending = self._pending, b""
             else:
                 self._ready, self._pending = self._rows.whole(self._pending)
+            self._hidden += [int(number) for number in _HIDDEN.findall(self._ready)]
             self._left -= len(self._ready)
             if self._left < 0:
                 raise TooLarge("A sheet of the workbook has more values than it may have.")

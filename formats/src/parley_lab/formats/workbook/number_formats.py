@@ -17,7 +17,9 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _PIECE: Final = re.compile(r'"[^"]*"?|\\.|[_*].|\[[^\]]*\]|.', re.DOTALL)
-_CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=)\s*(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]{1,3})?)\]", re.IGNORECASE)
+_CONDITION: Final = re.compile(
+    r"\[(<=|>=|<>|<|>|=)\s*(-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]{1,3})?)\]", re.IGNORECASE
+)
 _COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,

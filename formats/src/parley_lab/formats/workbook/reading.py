@@ -25,6 +25,7 @@ from parley_lab.formats.workbook.sheets import (
     check_flaws,
     check_names,
     those_that_belong,
+    warn_of_files,
 )
 from parley_lab.formats.workbook.templates import Constant, Filling, placeholders
 
@@ -39,6 +40,7 @@ def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") 
     sheets = with_merged(those_that_belong(sheets, complaints), complaints)
     check_names(list(sheets), complaints)
     check_flaws(sheets, complaints)
+    warn_of_files(sheets, complaints)
     profiles = read_profiles(sheets.get(PROFILES), complaints)
     cells = setting_cells(sheets.get(SETTINGS), complaints)
     settings = read_settings(cells, profiles, complaints)

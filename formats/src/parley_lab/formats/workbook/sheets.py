@@ -7,6 +7,7 @@ from typing import Final
 
 from openpyxl.utils import get_column_letter
 
+from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import one_of
 from parley_lab.formats.workbook.cells import Cell, quoted, visible
 from parley_lab.formats.workbook.complaints import Complaints
@@ -20,9 +21,12 @@ CONSTANTS: Final = "constants"
 SHEETS: Final = (SETTINGS, TREATMENTS, ROLES, PROMPTS, PROFILES, CONSTANTS)
 
 _NOTE: Final = "#"
+_MOST_NAMED: Final = 20
 
 MAX_ROWS: Final = 20_000
 MAX_COLUMNS: Final = 500
+LAST_ROW: Final = 1_048_576
+"""The limit of any sheet; a damaged file may declare more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,9 @@ class Sheet:
     rows: Sequence[Row]
     merged: Sequence[Merged] = ()
     is_hidden: bool = False
+    hidden_rows: Sequence[int] = ()
+    warnings: Sequence[Problem] = ()
+    """Those of its file."""
 
     def row(self, number: int) -> Row:
         return next((row for row in self.rows if row.number == number), Row(self.name, number, {}))
@@ -129,6 +136,23 @@ def _is_left_out(sheet: Sheet, complaints: Complaints) -> bool:
 def _is_nearly(name: str) -> bool:
     plain = visible(name).casefold().replace(" ", "_").replace("-", "_")
     return bool(get_close_matches(plain, SHEETS, n=1, cutoff=0.8))
+
+
+def warn_of_files(sheets: Sheets, complaints: Complaints) -> None:
+    """Warns of what reading the files has noted, and of hidden rows, as a filter makes them: they count."""
+    for sheet in sheets.values():
+        complaints.warnings.update(dict.fromkeys(sheet.warnings))
+        hidden_rows = frozenset(sheet.hidden_rows)
+        hidden = [row.number for row in sheet.rows if row.number in hidden_rows]
+        if hidden:
+            named = ", ".join(map(str, hidden[:_MOST_NAMED])) + (" and more" if len(hidden) > _MOST_NAMED else "")
+            complaints.warn(
+                Cell(sheet.name, 1, hidden[0]),
+                f"hidden rows count like the others: {named}",
+                "rows that can be seen",
+                found=f"{len(hidden)} hidden rows" if len(hidden) > 1 else "a hidden row",
+                hint="show them, or delete those that do not belong",
+            )
 
 
 def check_names(names: Sequence[str], complaints: Complaints) -> None:

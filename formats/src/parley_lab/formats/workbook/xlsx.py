@@ -1,7 +1,9 @@
 """Reads an .xlsx file into sheets of cells, with bounded memory; it raises only InvalidInput and TooLarge."""
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
@@ -13,7 +15,7 @@ from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
 from parley_lab.formats.workbook.cells import Cell, flaw_of
 from parley_lab.formats.workbook.filled_rows import FilledRows
-from parley_lab.formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Merged, Sheet, Sheets, sheet_of
+from parley_lab.formats.workbook.sheets import LAST_ROW, MAX_COLUMNS, MAX_ROWS, Merged, Sheet, Sheets, sheet_of
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Most of a large workbook are formats of blank cells."""
@@ -21,16 +23,17 @@ MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
 """A zip file declares the sizes of its parts, and Python's reader stops there. Sheets may have more in blank rows."""
 MAX_SHEET_BYTES: Final = 1024 * 1024 * 1024
 """The limit of all sheets together: two dozen cells with a style in each row down to the last one have less."""
+_ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _SHEET_PARTS: Final = "xl/worksheets/"
 MAX_SHEETS: Final = 50
-LAST_ROW: Final = 1_048_576
-"""The limit of any sheet; a damaged file may declare more."""
 MAX_CELLS: Final = 2_000_000
 """Cells that are read in one sheet, blank ones included: formatting may extend beyond the values."""
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
 _MACROS: Final = "vbaproject.bin"
 _OPENPYXL_FORMULA: Final = "f"
 _OPENPYXL_ERROR: Final = "e"
+_OPENPYXL_EMPTY_RESULT: Final = "str"
+"""The type of a formula that shows nothing; one with a text becomes `s`, one that was never calculated is `n`."""
 
 
 def read_xlsx(content: bytes, name: str, *, most_rows: int = MAX_ROWS) -> Sheets:
@@ -96,7 +99,8 @@ def _sheet(title: str, values: Any, formulas: Any, archive: FilledRows, most_row
         # A chart sheet has no cells.
         return Sheet(title, ())
     rows = _rows(title, values, _formulas(title, formulas, most_rows), most_rows)
-    return sheet_of(title, rows, merged=merged, is_hidden=values.sheet_state != "visible")
+    sheet = sheet_of(title, rows, merged=merged, is_hidden=values.sheet_state != "visible")
+    return replace(sheet, hidden_rows=archive.hidden_rows(vars(values)["_worksheet_path"]))
 
 
 def _merged(ref: str) -> Merged:
@@ -125,8 +129,14 @@ def _rows(
 
 
 def _cell(title: str, cell: Any) -> Cell:
-    flaw = f"the error {cell.value}" if cell.data_type == _OPENPYXL_ERROR else flaw_of(cell.value)
-    return Cell(title, cell.column, cell.row, cell.value, cell.number_format or "General", flaw)
+    value = _without_escapes(cell.value) if isinstance(cell.value, str) else cell.value
+    flaw = f"the error {value}" if cell.data_type == _OPENPYXL_ERROR else flaw_of(value)
+    return Cell(title, cell.column, cell.row, value, cell.number_format or "General", flaw)
+
+
+def _without_escapes(text: str) -> str:
+    """The text with the characters that the format cannot hold and writes as `_x000B_`."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _bounded(title: str, sheet: Any, most_rows: int) -> Iterator[tuple[int, list[Any]]]:
@@ -139,7 +149,7 @@ def _bounded(title: str, sheet: Any, most_rows: int) -> Iterator[tuple[int, list
         looked_at += len(cells)
         if looked_at > MAX_CELLS or number > LAST_ROW:
             raise TooLarge(f"The sheet {title!r} has more than {MAX_CELLS} cells, or goes on below row {LAST_ROW}.")
-        filled = [cell for cell in cells if cell.value is not None]
+        filled = [cell for cell in cells if cell.value is not None or cell.data_type == _OPENPYXL_EMPTY_RESULT]
         if not filled:
             continue
         if number > most_rows:
