@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.formats.exports import export
+from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
@@ -219,3 +220,39 @@ async def test_questions_of_a_page_that_never_came_to_its_end_have_a_line_each(
         ("question:rides", "rides", "yes", "1"),
         ("question:why", "why", "It is late.", "1"),
     ]
+
+
+class TooSlow:
+    """Refuses the first question of each agent after its time on the page is up, and answers all others."""
+
+    def __init__(self) -> None:
+        self.lab: DrainLab | None = None
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        assert self.lab is not None
+        if "/after/" in request.path:
+            return ModelReply(status="ok", parsed={"q": "Well."}, raw="{}")
+        self.lab.clock.advance(61)
+        await fire_due_timers(self.lab.database, self.lab.clock.now())
+        return ModelReply(status="bad_request", error="HTTP 400: no such thing")
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_a_call_that_fails_after_the_time_of_the_page_ends_no_part(database: Database) -> None:
+    model = TooSlow()
+    lab = model.lab = DrainLab(database, models={"mock": model})
+    limited = PAGE.replace("kind: survey\n", "kind: survey\n    stay: {{at_most_seconds: 60, then: go_on}}\n", 1)
+    await lab.start(limited.format(ask="sequential").replace("parley: 1\n", "parley: 1\npace: live\n"))
+
+    await lab.drain()
+    # A timer moves an agent on without a hint for its next step, which the watchdog finds.
+    lab.hints += await lab.overlooked()
+    await lab.drain()
+
+    members = await lab.rows("SELECT status, status_reason FROM members ORDER BY path")
+    assert [tuple(row) for row in members] == [("completed", None)] * 2
+    asks = await lab.rows("SELECT state FROM asks WHERE stage_id = 'page'")
+    assert {row.state for row in asks} == {"cancelled"}
+    assert await lab.rows("SELECT 1 FROM alerts") == []

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -36,7 +36,7 @@ TIMER_MARGIN_SECONDS = 0.01
 """Added to a timer, so that it does not fire a moment before the row is due; the watchdog would then be the next to
 look."""
 _MOST_AT_ONCE = 32
-_GONE = "the member had left the stage"
+GONE: Final = "the member had left the stage"
 
 Reply = tuple[drafts.Lease, Attempt]
 Answered = tuple[StageConfig, Ask, Json]
@@ -168,7 +168,7 @@ async def _kept_or_given(
     """
     if not is_there(standing, lease.stage.id):
         await drafts.save_call(session, call_row(lease, attempt))
-        await drafts.close(session, lease, "cancelled", _GONE, now)
+        await drafts.close(session, lease, "cancelled", GONE, now)
         return []
     view = standing.view(lease.stage, now)
     read, value = _read(lease, attempt, view)
@@ -182,7 +182,7 @@ async def _kept_or_given(
 async def _give(session: Session, standing: Standing, due: page_times.DueAnswer, now: datetime) -> Standing:
     """Store one kept answer and let the member act on it; returns where the member is then."""
     if not is_there(standing, due.stage_id) or not await answering.answer(session, due.ask_id, due.value, now):
-        await page_times.close_kept(session, due.draft_id, "cancelled", _GONE, now)
+        await page_times.close_kept(session, due.draft_id, "cancelled", GONE, now)
         return standing
     await page_times.close_kept(session, due.draft_id, "answered", None, now)
     await act_on(session, standing, [(standing.design.stage(due.stage_id), due.ask, due.value)], now)
@@ -217,6 +217,11 @@ async def act_on(
         await walk_on(session, standing, now, others)
 
 
+def is_asked(standing: Standing, lease: drafts.Lease, ask_id: UUID) -> bool:
+    """Whether the draft's ask is still open, and its member can still answer it."""
+    return is_there(standing, lease.stage.id) and any(ask.id == ask_id for ask in standing.asks)
+
+
 async def do_without(
     session: Session,
     standing: Standing,
@@ -228,14 +233,14 @@ async def do_without(
     """Close an ask without a usable reply: the kind decides about the stored answer and the member.
 
     replies: the replies that could not be used. Returns the missing fields of the stored answer, each with the reason.
-    An ask for whose key the kind has no question any more is closed, and nothing else happens.
+    An ask for whose key the kind has no question any more is closed, and nothing else happens; nothing at all where
+    the ask was closed before.
     """
     assert lease.ask_id is not None
     question = _question_of(lease, standing.view(lease.stage, now))
     found = None if question is None else question.without_answer(replies)
-    if found is None or found == "drop" or not is_there(standing, lease.stage.id):
-        await asking.close_ask(session, lease.ask_id, "failed", reason, now)
-        if found == "drop":
+    if found is None or found == "drop":
+        if await asking.close_ask(session, lease.ask_id, "failed", reason, now) and found == "drop":
             await end_member(session, standing, "failed", reason, now, cause=CAUSE)
         return {}
     if await answering.answer_with_substitute(session, lease.ask, lease.ask_id, found, reason, now):

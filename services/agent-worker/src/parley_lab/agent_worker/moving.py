@@ -13,7 +13,7 @@ from parley_lab.store.session import Database, Session
 
 
 async def decide(database: Database, lease: drafts.Lease, attempt: Attempt, now: datetime) -> None:
-    """Record the call, and do as the model has decided, in one transaction.
+    """Record the call, and do as the model has decided, in one transaction; in a pause the draft is given back.
 
     Raises:
         Invalid: the reply is no decision; nothing is stored.
@@ -22,6 +22,8 @@ async def decide(database: Database, lease: drafts.Lease, attempt: Attempt, now:
 
     async def work(session: Session) -> None:
         await drafts.save_call(session, call_row(lease, attempt))
+        if await _gave_back(session, lease, now, free_calls=1):
+            return
         if await drafts.close(session, lease, "answered", None, now):
             await asking.close_ask(session, _ask_of(lease), "answered", None, now)
             await transferring.decide(session, lease.member_id, now, accepts=reply.accept, cause=CAUSE)
@@ -37,11 +39,21 @@ async def accept_undecided(
     async def work(session: Session) -> None:
         if last is not None:
             await drafts.save_call(session, call_row(lease, last))
+        if await _gave_back(session, lease, now, free_calls=0 if last is None else 1):
+            return
         if await drafts.close(session, lease, state, reason, now):
             await asking.close_ask(session, _ask_of(lease), "failed", reason, now)
             await transferring.decide(session, lease.member_id, now, accepts=True, cause=CAUSE)
 
     await database.transact(work)
+
+
+async def _gave_back(session: Session, lease: drafts.Lease, now: datetime, *, free_calls: int) -> bool:
+    """Put the draft back where the experiment is paused: the model is asked once more after the pause."""
+    if not await transferring.must_wait(session, lease.member_id):
+        return False
+    await drafts.give_back(session, lease, now, "paused", counts=False, free_calls=free_calls)
+    return True
 
 
 def _ask_of(lease: drafts.Lease) -> UUID:

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from parley_lab.agent_worker import moving
-from parley_lab.agent_worker.answering import TIMER_MARGIN_SECONDS, Later, do_without
+from parley_lab.agent_worker.answering import GONE, TIMER_MARGIN_SECONDS, Later, do_without, is_asked
 from parley_lab.agent_worker.attempts import Attempt, call_row, lost_call
 from parley_lab.agent_worker.models import Closed
 from parley_lab.agent_worker.steps import CAUSE
+from parley_lab.answers import asking
 from parley_lab.base import seeds
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import Conflict
@@ -119,6 +120,7 @@ class Returning:
     async def give_up(self, lease: drafts.Lease, state: str, reason: str, last: Attempt | None = None) -> None:
         """Close the draft of a model that failed for good, raise an alert, and let the kind decide about the member.
 
+        An ask that was closed meanwhile, or that the member has left, has no consequence and raises no alert.
         The last attempt is recorded in the same transaction; alone, a restarted lab would take it for one to be
         repeated.
         """
@@ -130,6 +132,10 @@ class Returning:
             standing = await lock_standing(session, lease.member_id)
             if last is not None:
                 await drafts.save_call(session, call_row(lease, last))
+            if lease.ask_id is not None and not is_asked(standing, lease, lease.ask_id):
+                await asking.close_ask(session, lease.ask_id, "cancelled", GONE, now)
+                await drafts.close(session, lease, "cancelled", GONE, now)
+                return
             replies = await drafts.unusable_replies(session, lease.draft_id) if lease.ask_id is not None else []
             # The unusable text before the last attempt counts as a reply.
             state = "invalid" if replies else state
