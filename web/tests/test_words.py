@@ -95,6 +95,7 @@ TO_EXPERIMENTERS = {
     "calls_spent",
     "cannot_advance",
     "cohort_ended",
+    "cohort_held",
     "ended",
     "in_a_game",
     "kinds_missing",

@@ -87,3 +87,25 @@ async def test_a_request_that_the_rules_make_fail_may_be_made_again(api: Api, mo
 
     assert alone.status_code == 500
     assert (held.status_code, held.json()["can_retry"], held.headers["Retry-After"]) == (503, True, "10")
+
+
+async def test_staff_do_not_let_the_clocks_of_a_held_cohort_go_on(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment_id, (ada, _) = await in_a_game(api)
+    cohort_id = UUID((await me(api, ada))["cohort_id"])
+    orchestrator = Orchestrator(
+        database=api.database, bus=InProcessBus(), clock=api.clock, settings=OrchestratorSettings()
+    )
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rules, "tally", broken)
+        await guess(api, ada)
+        await orchestrator.settle(cohort_id)
+    (alert,) = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/alerts")).json()["alerts"]
+    refused = await api.experimenter("POST", f"/v1/alerts/{alert['id']}/resolve")
+    held = await me(api, ada)
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    resolved = await api.experimenter("POST", f"/v1/alerts/{alert['id']}/resolve")
+    await orchestrator.stop()
+
+    assert (refused.status_code, refused.json()["reason"], held["is_held"]) == (409, "cohort_held", True)
+    assert resolved.status_code == 200, "nothing waits in an experiment that has ended"

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from parley_lab.answers.advancing import record_of
 from parley_lab.base.errors import Conflict, NotFound
 from parley_lab.members.alerts import raise_alert
+from parley_lab.members.held_cohorts import COHORT_HELD
 from parley_lab.members.standing import Standing
 from parley_lab.store.facts import Event
 from parley_lab.store.session import Session
@@ -72,6 +73,13 @@ async def read_notice(session: Session, notice_id: UUID, member_id: UUID, now: d
         raise NotFound("There is no such message for you.")
 
 
+_HOLDS_A_COHORT: Final = text(
+    f"""
+    SELECT 1 AS one FROM alerts a JOIN cohorts c ON c.id = a.cohort_id JOIN experiments e ON e.id = a.experiment_id
+    WHERE a.id = :id AND a.type = '{COHORT_HELD}' AND a.resolved_at IS NULL AND c.status = 'running'
+        AND e.status <> 'ended'
+    """  # noqa: S608 - put together from constants
+)
 _RESOLVE: Final = text(
     """
     UPDATE alerts SET resolved_at = :now, resolved_by = :by WHERE id = :id AND resolved_at IS NULL
@@ -81,7 +89,16 @@ _RESOLVE: Final = text(
 
 
 async def resolve_alert(session: Session, alert_id: UUID, now: datetime, *, by: str) -> bool:
-    """Mark the alert as resolved; False when it was already."""
+    """Mark the alert as resolved; False when it was already.
+
+    Raises:
+        Conflict: it holds the clocks of a cohort that still runs.
+    """
+    if await session.first(_HOLDS_A_COHORT, {"id": alert_id}) is not None:
+        raise Conflict(
+            "The clocks of this cohort wait while its rules fail. The lab resolves the alert once they do not.",
+            reason="cohort_held",
+        )
     row = await session.first(_RESOLVE, {"id": alert_id, "by": by, "now": now})
     if row is None:
         return False
