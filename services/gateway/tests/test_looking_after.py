@@ -295,3 +295,20 @@ async def test_every_command_over_rest_finds_every_state_and_is_done_or_refused(
         else:
             assert (answer.status_code, answer.json()["code"]) == (409, "conflict"), state
             assert answer.json()["reason"] in {state, "not_joined", "not_in_progress"}
+
+
+async def test_a_check_sent_by_hand_begins_the_time_of_the_schedule_anew(api: Api) -> None:
+    experiment_id = await api.running(attention_checks={"every_seconds": 100, "seconds": 30})
+    ada = await api.join(experiment_id)
+    member, _ = await members(api, experiment_id)
+    api.clock.advance(50)
+    await do(api, member, "check")
+    await api.participant(ada, "POST", "/v1/me/check")
+
+    found = []
+    for seconds in (99, 1):
+        api.clock.advance(seconds)
+        await fire_due_timers(api.database, api.clock.now())
+        found.append((await me(api, ada))["status"])
+
+    assert found == ["in_progress", "attention_check"]

@@ -128,15 +128,25 @@ def whose(standing: Standing) -> Whose:
 
 
 async def arm_schedule(session: Session, person: Whose, now: datetime) -> None:
-    """Have the next check of the schedule sent to this person in time, where the file has one."""
+    """Have the next check of the schedule sent to this person in time, where the file has one.
+
+    It takes the place of one that is under way: a check that was sent by hand begins the time of the schedule anew.
+    """
     rules = await rules_of(session, person.experiment_id)
     if rules.every_seconds is None:
         return
     row = await session.one(_SENT, {"member_id": person.member_id})
+    await session.run(_STOP_OTHERS, {"member_id": person.member_id, "purpose": DUE, "number": row.sent + 1})
     await _arm(session, person, DUE, row.sent + 1, now + timedelta(seconds=rules.every_seconds))
 
 
 _SENT: Final = text("SELECT count(*) AS sent FROM attention_checks WHERE member_id = :member_id")
+_STOP_OTHERS: Final = text(
+    """
+    UPDATE timers SET state = 'cancelled'
+    WHERE member_id = :member_id AND purpose = :purpose AND generation <> :number AND state IN ('armed', 'held')
+    """
+)
 _POSTPONE: Final = text("UPDATE timers SET state = 'armed', fired_at = NULL, due_at = :due_at WHERE id = :timer_id")
 
 
