@@ -9,6 +9,7 @@ import pytest
 
 from parley_lab.base.errors import Conflict
 from parley_lab.base.settings import ServerSettings
+from parley_lab.experiments.pausing import pause, resume
 from parley_lab.members.standings import lock_standing
 from parley_lab.people import transferring
 from parley_lab.testing.fake_endpoint import Replies
@@ -103,6 +104,9 @@ def deciding(reply: Any) -> Replies:
     return replies
 
 
+NO: Final = {"accept": False, "explanation": "I like it here"}
+
+
 async def status_of(room: Room, member_id: UUID) -> tuple[str, str]:
     (row,) = await room.rows(
         "SELECT m.status, c.path FROM members m JOIN cohorts c ON c.id = m.cohort_id WHERE m.id = :id", id=member_id
@@ -114,7 +118,7 @@ async def status_of(room: Room, member_id: UUID) -> tuple[str, str]:
     ("reply", "then"),
     [
         ({"accept": True, "explanation": "Why not"}, ("in_progress", "c2")),
-        ({"accept": False, "explanation": "I like it here"}, ("transfer_declined", "c1")),
+        (NO, ("transfer_declined", "c1")),
         ({"explanation": "I do not know"}, ("in_progress", "c2")),
     ],
     ids=["yes", "no", "no usable reply"],
@@ -184,3 +188,45 @@ async def test_an_agent_whose_persona_declines_is_out(servers: ServerSettings, t
         await eventually(is_out)
         with pytest.raises(Conflict, match="not taking part"):
             await offered(room, mover, "c2")
+
+
+@pytest.mark.parametrize(
+    ("reply", "then"),
+    [({"accept": True, "explanation": "Why not"}, ("in_progress", "c2")), (NO, ("transfer_declined", "c1"))],
+    ids=["yes", "no"],
+)
+async def test_a_decision_that_comes_in_a_pause_is_made_after_it(
+    servers: ServerSettings, tmp_path: Path, reply: Any, then: tuple[str, str]
+) -> None:
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Data) -> Any:
+        if "another group" in str(request["messages"]):
+            asked.set()
+            await go.wait()
+            return reply
+        return said_here(request)
+
+    async with talking_room_in(servers, tmp_path / "lab", slow) as room:
+        await room.open(STUDY.format(transfers="ask"), people=2)
+        mover = await room.agent("Mover")
+        await offered(room, mover, "c2")
+        async with asyncio.timeout(20):
+            await asked.wait()
+        async with room.lab.database.transaction() as session:
+            await pause(session, room.experiment_id, room.lab.clock.now())
+        go.set()
+
+        async def is_back() -> bool:
+            return bool(await room.rows("SELECT 1 FROM drafts WHERE purpose = 'transfer' AND state <> 'thinking'"))
+
+        await eventually(is_back)
+        in_the_pause = await status_of(room, mover)
+        async with room.lab.database.transaction() as session:
+            await resume(session, room.experiment_id, room.lab.clock.now())
+
+        async def is_decided() -> bool:
+            return await status_of(room, mover) == then
+
+        await eventually(is_decided)
+        assert in_the_pause == ("transfer_pending", "c1")

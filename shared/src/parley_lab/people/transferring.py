@@ -164,10 +164,7 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
         Paused: the experiment is paused.
         Conflict: no move is offered to the member, or another one by now.
     """
-    wanted = (await session.one(_OFFERED, {"member_id": member_id})).transfer_to
-    if wanted is not None:
-        await session.first(_LOCK_TARGET, {"cohort_id": wanted})
-    standing = await lock_standing(session, member_id)
+    wanted, standing = await _lock_offer(session, member_id)
     lives.after(standing.status, "accept_transfer")
     if standing.is_paused:
         raise Paused
@@ -179,6 +176,20 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
         await _withdraw(session, standing, wanted, refused.message, now, cause=cause)
         return await standing_of(session, member_id)
     return await move(session, standing, target, now, cause=cause)
+
+
+async def _lock_offer(session: Session, member_id: UUID) -> tuple[UUID | None, Standing]:
+    """The cohort that the member is offered, and the member's standing; takes the locks of both, in this order."""
+    wanted: UUID | None = (await session.one(_OFFERED, {"member_id": member_id})).transfer_to
+    if wanted is not None:
+        await session.first(_LOCK_TARGET, {"cohort_id": wanted})
+    return wanted, await lock_standing(session, member_id)
+
+
+async def must_wait(session: Session, member_id: UUID) -> bool:
+    """Whether nothing may be decided about an offer, since the experiment is paused. Takes the locks of a move."""
+    _, standing = await _lock_offer(session, member_id)
+    return standing.is_paused
 
 
 async def move(
