@@ -1,6 +1,6 @@
 """A row that fails holds up no other: it is tried again ever more rarely, and the experimenter gets one alert."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -13,15 +13,18 @@ from structlog.testing import capture_logs
 
 from parley_lab.base.errors import GivenUp, Unavailable
 from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.experiment import AttentionChecks
 from parley_lab.design import load
-from parley_lab.experiments import starting
+from parley_lab.experiments import pausing, starting
+from parley_lab.members import held_cohorts
 from parley_lab.members.guarding import Guard
+from parley_lab.members.standings import lock_standing
 from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.orchestrator.presence import look_for_gone
 from parley_lab.orchestrator.service import Orchestrator
 from parley_lab.orchestrator.settings import OrchestratorSettings
 from parley_lab.orchestrator.settling import fire_due_timers, settle
-from parley_lab.people import joining, meeting, presence, rooms
+from parley_lab.people import attention, holding, joining, meeting, presence, rooms, transferring
 from parley_lab.store import tables
 from parley_lab.store.session import Database, ReadSession, Session
 from parley_lab.testing.fake_clock import FakeClock
@@ -255,6 +258,98 @@ async def test_a_cohort_whose_rules_fail_is_held_with_its_clocks_until_they_do_n
     assert await alerts(database) == [("cohort_held", False)]
     (left,) = await rows(database, "SELECT due_at FROM timers WHERE member_id = :id AND state = 'armed'", id=people[0])
     assert left.due_at == fake_clock.now() + timedelta(seconds=600)
+
+
+async def hold(database: Database, cohort_id: UUID, now: datetime) -> None:
+    """The rules of this cohort fail."""
+
+    async def work() -> None:
+        raise ZeroDivisionError
+
+    await Guard(database).do("cohort", cohort_id, work, now)
+
+
+async def release(database: Database, cohort_id: UUID, now: datetime) -> None:
+    async with database.transaction() as session:
+        await held_cohorts.release(session, cohort_id, now)
+
+
+async def left_of(database: Database, member_id: UUID, purpose: str, clock: FakeClock) -> float:
+    """How many seconds are left of an armed timer."""
+    query = "SELECT due_at FROM timers WHERE member_id = :id AND purpose = :purpose AND state = 'armed'"
+    (timer,) = await rows(database, query, id=member_id, purpose=purpose)
+    left: timedelta = timer.due_at - clock.now()
+    return left.total_seconds()
+
+
+@pytest.mark.parametrize("who", ["experiment", "member"])
+@pytest.mark.parametrize("released_in_the_pause", [True, False])
+async def test_the_clocks_of_a_held_cohort_go_on_with_what_they_had_left_whatever_is_paused(
+    database: Database, fake_clock: FakeClock, who: str, released_in_the_pause: bool
+) -> None:
+    experiment_id, people = await a_study(database, fake_clock)
+    cohort_id, _ = await cohorts_of(database, people)
+
+    async def change(of_experiment: Callable[..., Any], of_member: Callable[..., Any]) -> None:
+        async with database.transaction() as session:
+            if who == "experiment":
+                await of_experiment(session, experiment_id, fake_clock.now())
+            else:
+                await of_member(session, await lock_standing(session, people[0]), fake_clock.now(), cause="test")
+
+    fake_clock.advance(300)
+    await hold(database, cohort_id, fake_clock.now())
+    fake_clock.advance(1_800)
+    await change(pausing.pause, holding.pause_member)
+    fake_clock.advance(60_000)
+    if released_in_the_pause:
+        await release(database, cohort_id, fake_clock.now())
+    fake_clock.advance(20_000)
+    await change(pausing.resume, holding.resume_member)
+    if not released_in_the_pause:
+        fake_clock.advance(50)
+        await release(database, cohort_id, fake_clock.now())
+
+    assert await left_of(database, people[0], "stay_most", fake_clock) == 300
+
+
+async def test_a_clock_that_begins_while_its_cohort_is_held_gets_the_hold_after_its_beginning_alone(
+    database: Database, fake_clock: FakeClock
+) -> None:
+    _, people = await a_study(database, fake_clock)
+    cohort_id, _ = await cohorts_of(database, people)
+    await hold(database, cohort_id, fake_clock.now())
+    fake_clock.advance(1_000)
+    async with database.transaction() as session:
+        standing = await lock_standing(session, people[0])
+        await attention.send_check(session, standing, fake_clock.now(), sent_by="Ellen", cause="test")
+
+    fake_clock.advance(500)
+    await release(database, cohort_id, fake_clock.now())
+
+    assert await left_of(database, people[0], "check_deadline", fake_clock) == AttentionChecks().seconds
+
+
+@pytest.mark.parametrize("held", ["left", "entered"])
+async def test_a_member_who_moves_takes_along_what_their_clocks_had_left(
+    database: Database, fake_clock: FakeClock, held: str
+) -> None:
+    _, people = await a_study(database, fake_clock)
+    here, there = await cohorts_of(database, people)
+    fake_clock.advance(300 if held == "left" else 200)
+    await hold(database, here if held == "left" else there, fake_clock.now())
+    fake_clock.advance(100)
+
+    async with database.transaction() as session:
+        standing = await lock_standing(session, people[0])
+        await transferring.offer(session, standing, there, fake_clock.now(), seconds=60, actor="Ellen")
+    async with database.transaction() as session:
+        await transferring.accept(session, people[0], fake_clock.now(), cause="test")
+    if held == "entered":
+        fake_clock.advance(1_000)
+        await release(database, there, fake_clock.now())
+
+    assert await left_of(database, people[0], "stay_most", fake_clock) == 300
 
 
 async def test_a_member_who_cannot_come_anew_holds_up_no_other(

@@ -15,6 +15,7 @@ from parley_lab.base import seeds
 from parley_lab.contracts.hints import ORCHESTRATOR, TIMER_ARMED, Hint
 from parley_lab.drafts.drafts import Lease, save_reply
 from parley_lab.kinds import Ask, Json
+from parley_lab.members.held_cohorts import lag_of
 from parley_lab.members.standing import Standing
 from parley_lab.store.session import ReadSession, Session
 
@@ -110,11 +111,12 @@ async def due_members(
 
 
 _ARM = text(
-    """
+    f"""
     INSERT INTO timers (id, path, cohort_id, member_id, purpose, due_at)
-    VALUES (:id, :path, :cohort_id, :member_id, :purpose, :due_at)
+    VALUES (:id, :path, :cohort_id, :member_id, :purpose,
+        CAST(:due_at AS timestamptz) - {lag_of(":cohort_id")})
     ON CONFLICT DO NOTHING
-    """
+    """  # noqa: S608 - put together from constants
 )
 _IS_OPEN = text("SELECT 1 AS one FROM timers WHERE id = :id AND state IN ('armed', 'held')")
 
@@ -132,6 +134,7 @@ async def still_reads(
         "member_id": standing.member.id,
         "purpose": READING,
         "due_at": now + timedelta(seconds=taken_seconds),
+        "now": now,
     }
     if await session.run(_ARM, timer):
         session.announce(Hint(ORCHESTRATOR, TIMER_ARMED, str(timer_id)))

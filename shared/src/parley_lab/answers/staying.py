@@ -46,7 +46,7 @@ async def arm_stays(
         for purpose, limit in _limits(cohort.stage_for(member, stage))
         if limit is not None and (purpose == MOST or member.player == "person")
     ]
-    armed = await arm(session, cohort.experiment_id, cohort.id, timers)
+    armed = await arm(session, cohort.experiment_id, cohort.id, timers, now)
     for member in members:
         if member.id in armed and member.player == "person":
             told = {"stage_id": stage.id}

@@ -16,6 +16,7 @@ from parley_lab.base.errors import Conflict, NotFound
 from parley_lab.contracts.experiment import PauseReason
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
 from parley_lab.contracts.lives import TAKING_PART, in_sql
+from parley_lab.members.held_cohorts import clock_of
 from parley_lab.settle.settling import end_when_done
 from parley_lab.store.facts import Event
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
@@ -65,11 +66,11 @@ _HOLD_THREADS: Final = text(
     """
 )
 _HOLD_TIMERS: Final = text(
-    """
+    f"""
     UPDATE timers t SET state = 'held', due_at = NULL,
-        remaining_ms = greatest(0, ceil(extract(epoch FROM t.due_at - CAST(:since AS timestamptz)) * 1000))
+        remaining_ms = greatest(0, ceil(extract(epoch FROM t.due_at - {clock_of("t.cohort_id", now=":since")}) * 1000))
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state = 'armed'
-    """
+    """  # noqa: S608 - put together from constants
 )
 _COHORTS: Final = text("SELECT id, path FROM cohorts WHERE experiment_id = :id AND status = 'running' ORDER BY id")
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.base import seeds
+from parley_lab.members.held_cohorts import lag_of
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
@@ -30,9 +31,10 @@ class WantedTimer:
 # An upsert would lock the rows that it leaves alone, too. A process that fires such a timer holds the lock of its
 # member, and a settle wants that lock after this.
 _ARM: Final = text(
-    """
+    f"""
     WITH wanted AS (
-        SELECT g.id, g.path, g.member_id, g.purpose, g.generation, g.due_at
+        SELECT g.id, g.path, g.member_id, g.purpose, g.generation,
+            g.due_at - {lag_of(":cohort_id")} AS due_at
         FROM jsonb_to_recordset(CAST(:timers AS jsonb)) AS g(id uuid, path text, member_id uuid, purpose text,
             generation int, due_at timestamptz)
     ), again AS (
@@ -46,14 +48,16 @@ _ARM: Final = text(
         ON CONFLICT DO NOTHING RETURNING member_id
     )
     SELECT member_id FROM again UNION SELECT member_id FROM first
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
-async def arm(session: Session, experiment_id: UUID, cohort_id: UUID, timers: Iterable[WantedTimer]) -> frozenset[UUID]:
+async def arm(
+    session: Session, experiment_id: UUID, cohort_id: UUID, timers: Iterable[WantedTimer], now: datetime
+) -> frozenset[UUID]:
     """Arm these timers; one that is armed, held or has fired is left alone. Returns the members of the others."""
     wanted = [{**asdict(timer), "id": seeds.row_id(experiment_id, timer.path)} for timer in timers]
     if not wanted:
         return frozenset()
-    rows = await session.all(_ARM, {"cohort_id": cohort_id, "timers": as_json(wanted)})
+    rows = await session.all(_ARM, {"cohort_id": cohort_id, "timers": as_json(wanted), "now": now})
     return frozenset(row.member_id for row in rows)

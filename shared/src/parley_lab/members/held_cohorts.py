@@ -18,6 +18,27 @@ IS_HELD: Final = f"""
     EXISTS (SELECT FROM alerts h WHERE h.cohort_id = t.cohort_id AND h.type = '{COHORT_HELD}' AND h.resolved_at IS NULL)
 """
 """Whether the clocks of the cohort of a timer `t` wait."""
+
+
+def clock_of(cohort: str, *, now: str = ":now") -> str:
+    """The time on the clocks of a cohort, as SQL: `now`, or since when they wait.
+
+    While a cohort is held, an armed timer has left what lies between this time and its `due_at`: one that is armed
+    meanwhile is due as if it had been armed when the hold began. A pause of the experiment has taken account of the
+    part of the hold before its end.
+    """
+    return f"""
+        least(CAST({now} AS timestamptz), (SELECT greatest(h.created_at, e.resumed_at)
+            FROM alerts h JOIN experiments e ON e.id = h.experiment_id
+            WHERE h.cohort_id = {cohort} AND h.type = '{COHORT_HELD}' AND h.resolved_at IS NULL))
+    """  # noqa: S608 - put together from constants
+
+
+def lag_of(cohort: str) -> str:
+    """How far the clocks of a cohort are behind `:now`, as SQL."""
+    return f"(CAST(:now AS timestamptz) - {clock_of(cohort)})"
+
+
 _SETTLED: Final = text(
     f"""
     SELECT a.cohort_id FROM alerts a JOIN streams s ON s.cohort_id = a.cohort_id
@@ -29,9 +50,9 @@ _RELEASE: Final = text(
     WITH released AS (
         UPDATE alerts SET resolved_at = :now
         WHERE cohort_id = :cohort_id AND type = '{COHORT_HELD}' AND resolved_at IS NULL
-        RETURNING cohort_id, created_at
+        RETURNING cohort_id
     )
-    UPDATE timers t SET due_at = t.due_at + (CAST(:now AS timestamptz) - r.created_at)
+    UPDATE timers t SET due_at = t.due_at + {lag_of("t.cohort_id")}
     FROM released r WHERE t.cohort_id = r.cohort_id AND t.state = 'armed'
     """  # noqa: S608 - put together from constants
 )

@@ -71,7 +71,7 @@ async def send_check(
     payload: dict[str, str | None] = {"text": said, "due_at": None}
     if not await _has_page(session, standing):
         due_at = now + timedelta(seconds=rules.seconds)
-        await _arm(session, whose(standing), DEADLINE, row.number, due_at)
+        await _arm(session, whose(standing), DEADLINE, row.number, due_at, now)
         payload["due_at"] = due_at.isoformat().replace("+00:00", "Z")
     # The others see no difference.
     me = [standing.member.id]
@@ -109,7 +109,7 @@ async def begin_deadline(session: Session, member_id: UUID, now: datetime) -> bo
     if row is None:
         return False
     rules = await rules_of(session, standing.experiment_id)
-    await _arm(session, whose(standing), DEADLINE, row.number, now + timedelta(seconds=rules.seconds))
+    await _arm(session, whose(standing), DEADLINE, row.number, now + timedelta(seconds=rules.seconds), now)
     return True
 
 
@@ -137,7 +137,7 @@ async def arm_schedule(session: Session, person: Whose, now: datetime) -> None:
         return
     row = await session.one(_SENT, {"member_id": person.member_id})
     await session.run(_STOP_OTHERS, {"member_id": person.member_id, "purpose": DUE, "number": row.sent + 1})
-    await _arm(session, person, DUE, row.sent + 1, now + timedelta(seconds=rules.every_seconds))
+    await _arm(session, person, DUE, row.sent + 1, now + timedelta(seconds=rules.every_seconds), now)
 
 
 _SENT: Final = text("SELECT count(*) AS sent FROM attention_checks WHERE member_id = :member_id")
@@ -220,6 +220,6 @@ async def miss_check(session: Session, member_id: UUID, number: int, now: dateti
         await end_member(session, standing, outcome, MISSED, now, cause="timer", actor="lab")
 
 
-async def _arm(session: Session, member: Whose, purpose: str, number: int, due_at: datetime) -> None:
+async def _arm(session: Session, member: Whose, purpose: str, number: int, due_at: datetime, now: datetime) -> None:
     timer = WantedTimer(member.member_id, f"{member.path}/{purpose}:{number}", purpose, due_at, number)
-    await arm(session, member.experiment_id, member.cohort_id, [timer])
+    await arm(session, member.experiment_id, member.cohort_id, [timer], now)

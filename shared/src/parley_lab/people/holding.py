@@ -14,6 +14,7 @@ from parley_lab.answers.advancing import record_of
 from parley_lab.base.errors import Paused
 from parley_lab.contracts import lives
 from parley_lab.contracts.hints import AGENT_STEPS, Hint, provider_queue
+from parley_lab.members.held_cohorts import clock_of
 from parley_lab.members.standing import Standing
 from parley_lab.store.session import Session
 
@@ -40,7 +41,7 @@ _CHANGE_SHARED_THREADS: Final = text(
 _HOLD_TIMERS: Final = text(
     f"""
     UPDATE timers t SET state = 'held', due_at = NULL,
-        remaining_ms = greatest(0, ceil(extract(epoch FROM t.due_at - CAST(:now AS timestamptz)) * 1000))
+        remaining_ms = greatest(0, ceil(extract(epoch FROM t.due_at - {clock_of("t.cohort_id")}) * 1000))
     WHERE t.state = 'armed' AND {_OWN_TIMERS}
     """  # noqa: S608 - put together from constants
 )
@@ -81,7 +82,7 @@ _RELEASE_THREADS: Final = text(
 _ARM_TIMERS: Final = text(
     f"""
     UPDATE timers t SET state = 'armed', remaining_ms = NULL,
-        due_at = CAST(:now AS timestamptz) + t.remaining_ms * interval '1 millisecond'
+        due_at = {clock_of("t.cohort_id")} + t.remaining_ms * interval '1 millisecond'
     WHERE t.state = 'held' AND {_OWN_TIMERS}
     """  # noqa: S608 - put together from constants
 )

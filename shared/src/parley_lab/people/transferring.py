@@ -21,6 +21,7 @@ from parley_lab.contracts.transfers import TRANSFER
 from parley_lab.kinds import Ask, plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.alerts import raise_alert
+from parley_lab.members.held_cohorts import lag_of
 from parley_lab.members.names import tell_apart
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, standing_of
@@ -40,15 +41,17 @@ MISSED: Final = "a move to another group was not answered in time"
 # A settle under way may be about to end the cohort: a member who enters it waits, and finds the result.
 _LOCK_TARGET: Final = text("SELECT 1 AS one FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE")
 _OFFER: Final = text(
-    """
+    f"""
     WITH offered AS (
         UPDATE members SET status = 'transfer_pending', transfer_to = :cohort_id, version = version + 1
         WHERE id = :member_id
         RETURNING id
     )
     INSERT INTO timers (id, path, cohort_id, member_id, purpose, generation, due_at)
-    SELECT :timer_id, :path, :own_cohort_id, id, :purpose, :number, :due_at FROM offered
-    """
+    SELECT :timer_id, :path, :own_cohort_id, id, :purpose, :number,
+        CAST(:due_at AS timestamptz) - {lag_of(":own_cohort_id")}
+    FROM offered
+    """  # noqa: S608 - put together from constants
 )
 _OFFERS: Final = text("SELECT count(*) AS made FROM timers WHERE member_id = :member_id AND purpose = :purpose")
 
@@ -83,6 +86,7 @@ async def offer(
             "purpose": DEADLINE,
             "number": number,
             "due_at": now + timedelta(seconds=seconds),
+            "now": now,
         },
     )
     payload = {"to_cohort_id": str(target.id)}
@@ -110,7 +114,7 @@ _LEAVE: Final = text(
     """
 )
 _MOVE: Final = text(
-    """
+    f"""
     WITH moved AS (
         UPDATE members SET cohort_id = :cohort_id, stage_ids = CAST(:stage_ids AS text[]), position = :position,
             status = 'in_progress', transfer_to = NULL, seat = :seat, stay = stay + 1, entered_at = :now,
@@ -134,7 +138,8 @@ _MOVE: Final = text(
         UPDATE timers SET state = 'cancelled'
         WHERE member_id = :member_id AND purpose = ANY(:ending) AND state IN ('armed', 'held')
     ), taken AS (
-        UPDATE timers SET cohort_id = :cohort_id
+        UPDATE timers t SET cohort_id = :cohort_id,
+            due_at = t.due_at + {lag_of("t.cohort_id")} - {lag_of(":cohort_id")}
         WHERE member_id = :member_id AND NOT purpose = ANY(:ending) AND state IN ('armed', 'held')
     ), begun AS (
         UPDATE partial_answers SET outcome = 'not_sent'
@@ -142,7 +147,7 @@ _MOVE: Final = text(
     )
     UPDATE answers SET cohort_id = :cohort_id, counted_at = NULL
     WHERE member_id = :member_id AND stage_id = ANY(:own_stages)
-    """
+    """  # noqa: S608 - put together from constants
 )
 # Under the lock of their thread, which leaving it has taken.
 _DROP_DRAFTS: Final = text(

@@ -40,7 +40,7 @@ async def arm_waits(
         return
     due_at = now + timedelta(seconds=stage.progress.at_most_seconds)
     timers = [WantedTimer(member_id, path, WAITING, due_at) for member_id, path in paths.items()]
-    if armed := await arm(session, cohort.experiment_id, cohort.id, timers):
+    if armed := await arm(session, cohort.experiment_id, cohort.id, timers, now):
         told = {"stage_id": stage.id}
         record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=sorted(armed))
 

@@ -18,6 +18,7 @@ from parley_lab.contracts import lives
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import Member
 from parley_lab.kinds.stages import parts_of
+from parley_lab.members.held_cohorts import lag_of
 from parley_lab.store.facts import Event
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.talk import (
@@ -210,11 +211,12 @@ OPENED: Final = "thread.opened"
 TIME_LIMIT: Final = "time_limit"
 """The purpose of the timer that ends a conversation."""
 _ARM = text(
-    """
+    f"""
     INSERT INTO timers (id, path, cohort_id, thread_id, purpose, due_at)
-    VALUES (:id, :path, :cohort_id, :thread_id, :purpose, :due_at)
+    VALUES (:id, :path, :cohort_id, :thread_id, :purpose,
+        CAST(:due_at AS timestamptz) - {lag_of(":cohort_id")})
     ON CONFLICT DO NOTHING
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
@@ -268,6 +270,7 @@ async def open_thread(
                 "thread_id": thread_id,
                 "purpose": TIME_LIMIT,
                 "due_at": due_at,
+                "now": now,
             },
         )
     return True

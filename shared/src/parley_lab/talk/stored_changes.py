@@ -16,6 +16,7 @@ from parley_lab.base.logs import correlation
 from parley_lab.base.metrics import CLAIMS
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
 from parley_lab.contracts.turn_state import turn_row
+from parley_lab.members.held_cohorts import lag_of
 from parley_lab.store.facts import FLUSH_WITH, NOTHING_PENDING, Event
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
@@ -96,7 +97,8 @@ _CHANGE = text(
         ON CONFLICT DO NOTHING
     ), armed AS (
         INSERT INTO timers (id, path, cohort_id, thread_id, purpose, generation, due_at)
-        SELECT a.id, a.path, :cohort_id, :thread_id, a.purpose, a.generation, a.due_at
+        SELECT a.id, a.path, :cohort_id, :thread_id, a.purpose, a.generation,
+            a.due_at - {lag_of(":cohort_id")}
         FROM passed, jsonb_to_recordset(CAST(:timers AS jsonb)) AS a(id uuid, path text, purpose text, generation int,
             due_at timestamptz)
         ON CONFLICT DO NOTHING
