@@ -97,8 +97,8 @@ async def test_what_is_not_stored_is_not_there(api: Api, name: str) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/experiments", "/v1/experiments/validate"])
 async def test_an_experiment_whose_files_are_missing_is_refused_at_their_place(api: Api, path: str) -> None:
-    name = f"{'0' * 64}.png"
-    study = {"parley": 1, "name": "Missing", "cohorts": [{"seats": [{"open": True}]}], **showing("bus.png", name)}
+    names = [f"{digit * 64}.png" for digit in "01"]
+    study = {"parley": 1, "name": "Missing", "cohorts": [{"seats": [{"open": True}]}], **showing(*names)}
 
     answer = await api.experimenter("POST", path, json=study)
 

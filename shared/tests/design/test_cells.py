@@ -103,7 +103,7 @@ def test_treatments_keep_as_levels_do() -> None:
         ({"texts": [{"who": "armi", "scenario": "X"}]}, "texts[0].who", "army (did you mean that?)"),
         ({"texts": [{"efect": "harmful", "who": "army", "scenario": "X"}]}, "texts[0].efect", "effect (did you mean"),
         ({"texts": [{"who": "army", "scenario": "X"}, {"who": "army", "note": "X"}]}, "texts[1].note", "`{{note}}`"),
-        ({"texts": {"file": "cells.csv"}}, "texts.file", "only the command line reads tables"),
+        ({"texts": {"file": "cells.csv"}}, "texts.file", "or send the table with this file"),
         ({"factors": None}, "texts", "`treatments` or `factors`"),
     ],
 )

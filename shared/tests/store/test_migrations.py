@@ -173,6 +173,7 @@ KEPT = {
     "r0022_kinds_of_groups.py": "e3a57a60d528f5a92aa1d4d4ab0597dcfdf48396c79019b69b977e5eda0470f1",
     "r0023_compared_ids.py": "4945c2749042757c5103cf9b3ce1b2b53d1fef8e7add64fcd058ae886725fd51",
     "r0024_ids_of_members_compared.py": "5bc278f70312dac11e12b7a44bb4de337e36bd64088c47668c3a5bb2b896a02a",
+    "r0025_files_beside_a_text.py": "cf1e68613506095f8628cdb4c91c9ef14bd27791b47107cb53adea355196f6c7",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

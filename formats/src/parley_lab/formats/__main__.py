@@ -15,17 +15,19 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import orjson
 
 from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.contracts.experiment import Persona
-from parley_lab.design import draft_of, named_personas, read, read_persona, read_personas
+from parley_lab.design import content_beside, draft_of, named_personas, read, read_persona, read_personas
 from parley_lab.formats.arena import read_agent
 from parley_lab.formats.importing import Choice, import_file
+from parley_lab.formats.spreadsheets import read_table
 
 MEMORY_BYTES: Final = 1024 * 1024 * 1024
 CPU_SECONDS: Final = 60
@@ -80,13 +82,34 @@ def _import(content: bytes, options: Options) -> dict[str, Any]:
 
 
 def _experiment(content: bytes, options: Options) -> dict[str, Any]:
-    """The experiment; without a `library`, the personas of a library that it names, if any."""
-    reading = read(content, options["name"])
+    """The experiment; without a `library`, the personas of a library that it names, if any.
+
+    The content is the text and then the files beside it, as `beside` says: their names and sizes.
+    """
+    written, files = _parts(content, options["beside"])
+    read_beside = partial(content_beside, files)
+    reading = read(
+        written,
+        options["name"],
+        read_table=lambda source: read_table(source, read_beside(source.file)),
+        read_medium=read_beside,
+        read_words=read_beside,
+    )
     named = named_personas(reading.value)
     if named and options["library"] is None:
         return {"named": sorted(named)}
     library = {persona_id: Persona.model_validate(fields) for persona_id, fields in (options["library"] or {}).items()}
     return {"drafts": [asdict(draft_of(reading.experiment(library)))]}
+
+
+def _parts(content: bytes, beside: Sequence[tuple[str, int]]) -> tuple[bytes, dict[str, bytes]]:
+    """The text, and the files by name."""
+    place = len(content) - sum(size for _, size in beside)
+    written, files = content[:place], {}
+    for name, size in beside:
+        files[name] = content[place : place + size]
+        place += size
+    return written, files
 
 
 def _persona(content: bytes, options: Options) -> dict[str, Any]:

@@ -117,7 +117,8 @@ class Picture(_Described):
     """An image beside a text."""
 
     file: Annotated[str, AfterValidator(_shown_image)]
-    """An image in the folder of the experiment file or below; over REST the name of an uploaded one."""
+    """An image in the folder of the experiment file or below; over REST one that is sent with it, or the name of
+    an uploaded one."""
 
     @property
     def shown(self) -> "ShownMedium":
@@ -128,7 +129,8 @@ class Medium(_Described):
     """An image, sound or film, or a link that opens in a tab of its own."""
 
     file: Annotated[str, AfterValidator(_shown_file)] | None = None
-    """An image, sound or film in the folder of the experiment file or below; over REST the name of an uploaded one."""
+    """An image, sound or film in the folder of the experiment file or below; over REST one that is sent with
+    it, or the name of an uploaded one."""
     link: Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)] | None = None
     """The address of a page elsewhere, instead of a file."""
     caption: str = ""

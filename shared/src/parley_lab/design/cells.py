@@ -149,7 +149,7 @@ def _is_level(cell: Json, level: Json) -> bool:
 
 def _bad_texts(texts: Json, arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
     if isinstance(texts, Mapping) and isinstance(texts.get("file"), str):
-        yield Problem("texts.file", "a table", "a list of its rows: only the command line reads tables")
+        yield Problem("texts.file", "a table", "a list of its rows; or send the table with this file")
         return
     try:
         _TEXTS.validate_python(texts)

@@ -141,11 +141,11 @@ def _language(value: Mapping[str, Json]) -> Iterator[Problem]:
 def _unread_table(value: Mapping[str, Json]) -> Iterator[Problem]:
     """Tables that were not read: the command line replaces them with their rows before this check."""
     if value.get("personas_from") is not None:
-        yield Problem("personas_from", "a table", "`personas`: only the command line reads tables")
+        yield Problem("personas_from", "a table", "`personas`; or send the table with this file")
     for index, stage in enumerate(_list(value.get("stages"))):
         rows = stage.get("rows") if isinstance(stage, Mapping) else None
         if isinstance(rows, Mapping) and rows.get("file") is not None:
-            yield Problem(f"stages[{index}].rows.file", "a table", "`items`: only the command line reads tables")
+            yield Problem(f"stages[{index}].rows.file", "a table", "`items`; or send the table with this file")
 
 
 def _repeated_ids(parts: _Parts) -> Iterator[Problem]:

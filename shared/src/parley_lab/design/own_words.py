@@ -51,7 +51,7 @@ def problems(value: Mapping[str, Json]) -> Iterator[Problem]:
     if not isinstance(appearance, Mapping):
         return
     if appearance.get("words_from") is not None:
-        expected = "the words themselves, in `words`: the command line alone reads a file of words"
+        expected = "the words themselves, in `words`; or send the file of words with this file"
         yield Problem("appearance.words_from", repr(appearance["words_from"]), expected)
     words = appearance.get("words")
     for name, said in words.items() if isinstance(words, Mapping) else ():

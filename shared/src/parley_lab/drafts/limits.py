@@ -99,6 +99,13 @@ async def call_limit(session: ReadSession, experiment_id: UUID) -> CallLimit | N
     return None if row is None else CallLimit(row.most, row.taken)
 
 
+async def calls_made(session: ReadSession, experiment_id: UUID) -> int:
+    """How many calls of real models this experiment has made; with a limit those in flight count, too."""
+    limit = await call_limit(session, experiment_id)
+    made: int = (await session.one(_COUNT, {"id": experiment_id})).n if limit is None else limit.taken
+    return made
+
+
 async def spent_limit(session: ReadSession, experiment_id: UUID, most: int | None) -> CallLimit | None:
     """The limit that stops an experiment with at most so many calls; None: it may make more.
 

@@ -46,6 +46,7 @@ _LOCK_UNUSED = text(
     SELECT digest FROM files f
     WHERE (digest = ANY(CAST(:digests AS text[])) OR created_at < :before)
         AND NOT EXISTS (SELECT FROM experiment_files u WHERE u.digest = f.digest)
+        AND NOT EXISTS (SELECT FROM experiment_source_files b WHERE b.picture = f.digest)
     ORDER BY digest FOR UPDATE
     """
 )
@@ -53,6 +54,7 @@ _DELETE_UNUSED = text(
     """
     DELETE FROM files f WHERE digest = ANY(CAST(:digests AS text[]))
         AND NOT EXISTS (SELECT FROM experiment_files u WHERE u.digest = f.digest)
+        AND NOT EXISTS (SELECT FROM experiment_source_files b WHERE b.picture = f.digest)
     """
 )
 _FIND = text("SELECT media_type, size FROM files WHERE digest = :digest")

@@ -1,4 +1,4 @@
-"""Lab staff add an agent or a mediator to a cohort that runs: a member with a seat of its own, after those of the file.
+"""Lab staff add an agent, a mediator or open seats to a cohort that runs, after the seats of the file.
 
 The cohort's lock is held, so that two who are added at once get two seats and a cohort that ends takes no member.
 """
@@ -25,6 +25,7 @@ from parley_lab.design import (
     usual_typing_speed,
     values_of,
 )
+from parley_lab.design.assigning import of_participant
 from parley_lab.kinds import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
@@ -79,16 +80,7 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
         Conflict: the cohort has ended, rules leave out all stages ahead, a game ahead has begun or takes no more
             players, or has no conversation.
     """
-    await session.first(_LOCK, {"cohort_id": cohort_id})
-    row = await session.first(_COHORT, {"cohort_id": cohort_id, "kind": wanted.kind})
-    if row is None:
-        raise NotFound("There is no such group.")
-    if row.experiment_status == "paused":
-        raise Paused
-    if row.status != "running" or row.experiment_status != "running":
-        raise Conflict("This group has ended.", reason="cohort_ended")
-    if row.alone:
-        raise Conflict("This is one person who waits for a group; nobody comes to them.", reason="alone")
+    row = await _lock_running(session, cohort_id, wanted.kind)
     own = await draw_own_arm(session, row.id) if wanted.kind == "participant" else None
     arm = await design(session, row.id, row.version, row.treatment_id) if own is None else own.design
     span = await span_of(session, cohort_id)
@@ -112,6 +104,55 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
             await advance_thread(session, thread_id, now, cause="request")
     new_id: UUID = member["id"]
     return new_id
+
+
+_HAS_JOINING: Final = text("SELECT FROM joining WHERE experiment_id = :experiment_id")
+
+
+async def add_seats(session: Session, cohort_id: UUID, count: int, now: datetime, *, actor: str) -> None:
+    """Add so many seats that people take by joining. Each call adds them.
+
+    Raises:
+        NotFound: there is no such cohort.
+        Paused: the experiment is paused.
+        Conflict: the cohort has ended, a game has begun or takes no more players, or no one joins this experiment.
+    """
+    row = await _lock_running(session, cohort_id, "participant")
+    if await session.first(_HAS_JOINING, {"experiment_id": row.id}) is None:
+        raise Conflict("The file has no open seat, so no one can join this experiment.", reason="no_open_seats")
+    if (await span_of(session, cohort_id)).first is not None:
+        raise Conflict("The lab made this group of people who were there; no one joins it.", reason="made_at_a_stage")
+    arm = await design(session, row.id, row.version, row.treatment_id)
+    _require_room(arm, row, arm.stage_ids)
+    require_players(arm.stages, row.participants + count - 1)
+    assigned = Experiment.model_validate(row.document).assigned
+    cohort = CohortAssignment(row.path, row.name, arm.treatment_id, (), ())
+    for number in range(row.seats + 1, row.seats + 1 + count):
+        seat = SeatAssignment(f"{row.path}/m{number}", None)
+        given = Planned({row.path: row.assigned}, {seat.path: of_participant(assigned, row.seed, seat.path, None)}, {})
+        member = member_row(row, cohort, seat, "participant", arm, number, given, now)
+        await session.insert(tables.members, [{**member, "position": 0, "added_by": actor}])
+        payload = {"persona": None, "kind": "participant", "stage_id": member["stage_ids"][0]}
+        where = row.id, cohort_id, member["id"], member["path"]
+        record_member(session, *where, "member.added", payload, now, cause="request", actor=actor, audience=[])
+
+
+async def _lock_running(session: Session, cohort_id: UUID, kind: Kind) -> Row:
+    """The cohort, locked; `kind` is that of the members whose seats are counted.
+
+    Raises: as `add_agent`, where the cohort is not one that runs.
+    """
+    await session.first(_LOCK, {"cohort_id": cohort_id})
+    row = await session.first(_COHORT, {"cohort_id": cohort_id, "kind": kind})
+    if row is None:
+        raise NotFound("There is no such group.")
+    if row.experiment_status == "paused":
+        raise Paused
+    if row.status != "running" or row.experiment_status != "running":
+        raise Conflict("This group has ended.", reason="cohort_ended")
+    if row.alone:
+        raise Conflict("This is one person who waits for a group; nobody comes to them.", reason="alone")
+    return row
 
 
 def _begins_at(arm: Resolved, span: Span, wanted: Addition) -> str:

@@ -146,9 +146,7 @@ def create_app(
     problems.install(app)
     documentation.install(app)
     app.add_middleware(Compressed)
-    app.add_middleware(
-        AroundRequest, max_body_bytes=settings.max_body_bytes, max_file_bytes=context.files.max_file_bytes
-    )
+    app.add_middleware(AroundRequest, max_body_bytes=settings.max_body_bytes, files=context.files)
     if settings.allowed_origins:
         # Around everything else: what is refused before it comes to a route can be read as well.
         app.add_middleware(

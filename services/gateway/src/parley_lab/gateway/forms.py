@@ -2,7 +2,7 @@
 
 import asyncio
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePath
@@ -13,7 +13,6 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.base.storable import is_storable_text
 from parley_lab.formats.importing import IMPORTERS, XLSX, ZIP
 
 FORM: Final = "multipart/form-data"
@@ -94,20 +93,8 @@ async def file_in(request: Request, what: str) -> tuple[bytes, str]:
     return await request.body(), name
 
 
-async def text_in(request: Request, what: str) -> tuple[str, str] | None:
-    """The text of the file and its media type; None where it is no text that can be stored."""
-    content, name = await file_in(request, what)
-    try:
-        written = content.decode()
-    except UnicodeDecodeError:
-        return None
-    if not is_storable_text(written):
-        return None
-    return written, _JSON_TYPES[0] if name.endswith(".json") else "application/yaml"
-
-
-def described(description: str, *, yaml: str, json: Any) -> dict[str, Any]:
-    """What OpenAPI says of a route that reads such a file; `yaml` and `json` are examples."""
+def described(description: str, *, yaml: str, json: Any, also: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What OpenAPI says of a route that reads such a file; `yaml` and `json` are examples; `also`: further bodies."""
     return {
         "requestBody": {
             "required": True,
@@ -115,6 +102,7 @@ def described(description: str, *, yaml: str, json: Any) -> dict[str, Any]:
             "content": {
                 "application/yaml": {"schema": {"type": "string"}, "example": yaml},
                 "application/json": {"schema": {"type": "object"}, "example": json},
+                **(also or {}),
             },
         }
     }

@@ -11,8 +11,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parley_lab.base.logs import correlation, new_correlation
 from parley_lab.base.metrics import REQUEST_SECONDS
+from parley_lab.base.settings import FileSettings
 from parley_lab.base.urgency import Urgency, urgency
 from parley_lab.gateway import problems
+from parley_lab.gateway.bundles import may_be_large
 from parley_lab.gateway.streaming import take_streams
 from parley_lab.store import keys
 
@@ -30,9 +32,9 @@ PARTICIPANT_BYTES = 256 * 1024
 class AroundRequest:
     """The outermost layer of the gateway."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int, max_file_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int, files: FileSettings) -> None:
         self._app = app
-        self._max_file_bytes = max_file_bytes
+        self._files = files
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,10 +52,12 @@ class AroundRequest:
             correlation.reset(token)
             urgency.reset(was_urgent)
 
-    def _most(self, scope: Scope) -> int:
+    def _most(self, scope: Scope, headers: Headers) -> int:
         """How many bytes the body may have."""
         if _is_upload(scope):
-            return self._max_file_bytes
+            return self._files.max_file_bytes
+        if may_be_large(scope["path"], headers):
+            return self._max_body_bytes + self._files.max_files_bytes
         return min(self._max_body_bytes, PARTICIPANT_BYTES) if _is_participants(scope) else self._max_body_bytes
 
     async def _handle(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
@@ -67,16 +71,16 @@ class AroundRequest:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 REQUEST_SECONDS.labels(scope["method"], str(status)).observe(perf_counter() - started)
-                headers = MutableHeaders(scope=message)
-                headers[CORRELATION_HEADER] = correlation_id
-                headers.setdefault("X-Content-Type-Options", "nosniff")
-                headers.setdefault("Referrer-Policy", "no-referrer")
+                answered = MutableHeaders(scope=message)
+                answered[CORRELATION_HEADER] = correlation_id
+                answered.setdefault("X-Content-Type-Options", "nosniff")
+                answered.setdefault("Referrer-Policy", "no-referrer")
                 if scope["path"].startswith("/v1/"):
-                    headers.setdefault("Cache-Control", "no-store")
+                    answered.setdefault("Cache-Control", "no-store")
             await send(message)
 
         try:
-            most = self._most(scope)
+            most = self._most(scope, headers)
             if _announces_more(headers, most):
                 await problems.too_large(most)(scope, receive, send_with_headers)
             else:

@@ -48,17 +48,24 @@ class Reader:
         outcome = await self._read("import", content, {"media_type": media_type, "choice": asdict(choice)})
         return _drafts(outcome), outcome["warnings"]
 
-    async def experiment(self, content: bytes, name: str, find_personas: Library) -> Draft:
+    async def experiment(
+        self, content: bytes, name: str, find_personas: Library, beside: Mapping[str, bytes] | None = None
+    ) -> Draft:
         """The experiment in a file; `find_personas` is asked for those that it takes from the library, if any.
+
+        `beside`: the tables, pictures and words that it names.
 
         Raises:
             InvalidInput, TooLarge: as `imported`.
         """
-        outcome = await self._read("experiment", content, {"name": name, "library": None})
+        files = beside or {}
+        options = {"name": name, "beside": [(one, len(held)) for one, held in files.items()]}
+        content = b"".join((content, *files.values()))
+        outcome = await self._read("experiment", content, {**options, "library": None})
         if "named" in outcome:
             found = await find_personas(outcome["named"])
             library = {persona_id: persona.model_dump(mode="json") for persona_id, persona in found.items()}
-            outcome = await self._read("experiment", content, {"name": name, "library": library})
+            outcome = await self._read("experiment", content, {**options, "library": library})
         return _drafts(outcome)[0]
 
     async def personas(self, content: bytes, name: str) -> list[Persona]:

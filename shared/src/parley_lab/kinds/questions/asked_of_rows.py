@@ -150,7 +150,7 @@ def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Prob
         return
     rows = stage.rows
     if rows.file is not None:
-        yield Problem("rows.file", "a table", "`items`: only the command line reads tables")
+        yield Problem("rows.file", "a table", "`items`; or send the table with this file")
     elif not rows.attributes and (rows.never or rows.tasks != 1 or rows.draw != 2):
         yield Problem("rows", "tasks of profiles", "`attributes` beside them; or leave out `tasks`, `draw` and `never`")
     elif rows.attributes:

@@ -38,6 +38,7 @@ from parley_lab.store.tables.studies import arrivals as arrivals
 from parley_lab.store.tables.studies import cohort_stages as cohort_stages
 from parley_lab.store.tables.studies import cohorts as cohorts
 from parley_lab.store.tables.studies import experiment_files as experiment_files
+from parley_lab.store.tables.studies import experiment_source_files as experiment_source_files
 from parley_lab.store.tables.studies import experiment_sources as experiment_sources
 from parley_lab.store.tables.studies import experiments as experiments
 from parley_lab.store.tables.studies import files as files

@@ -103,6 +103,20 @@ experiment_sources = Table(
     Column("problems", JSONB(none_as_null=True)),
 )
 
+# Tables and pictures beside the text, by the names in it. The content of a picture is in `files`, under `picture`.
+experiment_source_files = Table(
+    "experiment_source_files",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    number("size"),
+    Column("picture", ForeignKey("files.digest"), index=True),
+    Column("content", LargeBinary),
+    PrimaryKeyConstraint("experiment_id", "name"),
+    CheckConstraint("(picture IS NULL) <> (content IS NULL)", name="content"),
+)
+
 persona_chats = Table(
     "persona_chats",
     metadata,

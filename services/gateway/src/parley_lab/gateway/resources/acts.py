@@ -12,7 +12,7 @@ Act = Literal["pause", "resume", "check", "message", "remove", "advance"]
 
 class ReasonRequest(Request):
     reason: StorableText = Field(default="", max_length=500, examples=["fire alarm"])
-    """Why; it is kept with who did it (`GET /v1/deeds`)."""
+    """Why; the lab keeps it with the deed (`GET /v1/deeds`)."""
 
 
 class ContinueRequest(Request):
@@ -44,6 +44,13 @@ class ActOutcomes(Resource):
 
 class CohortName(Request):
     name: StorableText = Field(min_length=1, max_length=200, examples=["morning"])
+
+
+class SeatsRequest(Request):
+    count: int = Field(default=1, ge=1, le=100)
+    """How many seats."""
+    reason: StorableText = Field(default="", max_length=500, examples=["more have come than the file expects"])
+    """Why; the lab keeps it with the deed (`GET /v1/deeds`)."""
 
 
 class CohortsRequest(Request):

@@ -198,6 +198,17 @@ class CallLimitRequest(Request):
     calls: WholeNumber = Field(ge=1, le=2**31 - 1)
 
 
+class LimitResource(Resource):
+    most: int | None = Field(examples=[1000])
+    """Null: no limit."""
+    made: int = Field(examples=[120])
+
+
+class LimitsResource(Resource):
+    calls: LimitResource
+    """Calls of real models."""
+
+
 class CallLimitResource(Resource):
     """How many calls of real models an experiment may make, and has made."""
 

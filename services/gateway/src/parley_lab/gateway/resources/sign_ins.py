@@ -52,7 +52,9 @@ class RequestLimits(Resource):
     body_bytes: int = Field(examples=[1048576])
     """How long the body of a request may be."""
     file_bytes: int = Field(examples=[20971520])
-    """How long a file may be that a stage shows."""
+    """How long a file may be that a stage shows, or that comes beside the text of an experiment."""
+    files_bytes: int = Field(examples=[104857600])
+    """How long all files of an experiment may be together."""
 
 
 class WhoamiResource(Resource):

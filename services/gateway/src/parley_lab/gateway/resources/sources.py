@@ -24,10 +24,18 @@ class LocatedProblem(ProblemItem):
 
 def located(problem: Problem) -> LocatedProblem:
     """The problem with its line, where the place says one."""
-    found = _LINE.search(f"{problem.at} {problem.where}")
+    # A line of a table is in another file.
+    found = _LINE.match(problem.at) or _LINE.match(problem.where)
     line = None if found is None else int(found[1])
     column = None if found is None or found[2] is None else int(found[2])
     return LocatedProblem(**asdict(problem), line=line, column=column, end_line=line)
+
+
+class SourceFile(Resource):
+    name: str = Field(examples=["people.csv"])
+    """As the text gives it."""
+    size: int = Field(examples=[1024])
+    """In bytes."""
 
 
 class SourceResource(Resource):
@@ -39,6 +47,8 @@ class SourceResource(Resource):
     saved_by: str | None
     problems: list[LocatedProblem]
     """While there are any, the experiment cannot start."""
+    files: list[SourceFile] = Field(default=[])
+    """The tables and pictures that are stored beside the text."""
 
 
 class EstimateResource(Resource):

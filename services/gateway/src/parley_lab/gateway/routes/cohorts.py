@@ -9,10 +9,11 @@ from parley_lab.design import Experiment
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
-from parley_lab.gateway.resources.acts import CohortsRequest
+from parley_lab.gateway.resources.acts import CohortsRequest, SeatsRequest
 from parley_lab.gateway.resources.members import CohortList, CohortResource
 from parley_lab.gateway.routes.experiments import owned, require_models
 from parley_lab.people import joining
+from parley_lab.people.adding import add_seats
 from parley_lab.people.adding_groups import add_groups
 from parley_lab.store import keys, ownership
 from parley_lab.store.session import Session
@@ -61,6 +62,24 @@ async def add(
         )
 
     return await once.transact(CohortList, work, sign_in=by_key(context, key))
+
+
+@router.post("/cohorts/{cohort_id}/seats", status_code=201, summary="Add open seats to a group that runs")
+async def seats(
+    cohort_id: UUID, context: InContext, key: ApiKey, once: InOnce, body: SeatsRequest | None = None
+) -> CohortResource:
+    """People take them by joining, and begin on the first stage. Each request adds them, but the same ones under an
+    `Idempotency-Key`."""
+    wanted = body or SeatsRequest()
+
+    async def work(session: Session) -> CohortResource:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id), wanted.reason)
+        await add_seats(session, cohort_id, wanted.count, now, actor=owner.name)
+        return CohortResource.model_validate(await reads.cohort(session, cohort_id), from_attributes=True)
+
+    return await once.transact(CohortResource, work, sign_in=by_key(context, key))
 
 
 @router.post("/cohorts/{cohort_id}/lock", summary="Close a cohort for joining")

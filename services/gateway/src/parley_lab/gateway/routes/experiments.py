@@ -13,9 +13,10 @@ from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, json_schema, models_used
 from parley_lab.drafts import workers
 from parley_lab.drafts.called_keys import Waiting, waiting_for_keys
-from parley_lab.experiments import experiments, files, listing, personas, sources, starting
+from parley_lab.experiments import beside, experiments, files, listing, personas, sources, starting
 from parley_lab.formats.exports import reports
-from parley_lab.gateway import archives, forms
+from parley_lab.gateway import archives, bundles, forms
+from parley_lab.gateway.bundles import Bundle
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
@@ -50,22 +51,22 @@ FILE_BODY = forms.described(
         "stages": [{"id": "welcome", "kind": "info", "lines": ["# Welcome"]}],
         "cohorts": [{"seats": [{"open": True, "count": 2}]}],
     },
+    also=bundles.CONTENT,
 )
 
 
-async def read_file(request: Request, context: Context, owner_id: UUID) -> Draft:
+async def read_draft(bundle: Bundle, context: Context, owner_id: UUID) -> Draft:
     """The experiment in the body, with the personas that it takes from the library of its owner.
 
     Raises:
         InvalidInput: with all problems.
     """
-    content, name = await forms.file_in(request, "experiment")
 
     async def find_personas(named: Collection[str]) -> Mapping[str, Persona]:
         async with context.database.transaction() as session:
             return await personas.find_some(session, owner_id, named)
 
-    return await context.reader.experiment(content, name, find_personas)
+    return await context.reader.experiment(bundle.content, bundle.name, find_personas, bundle.files)
 
 
 @router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=FILE_BODY)
@@ -77,21 +78,24 @@ async def create(
     is_test: Annotated[bool, Query(description="Marks all data as a test.")] = False,
 ) -> ExperimentResource:
     """All problems of the file are told at once; then nothing is stored. Personas that the file names without defining
-    them are copied from the library."""
+    them are copied from the library. In a form or a zip come the tables and pictures that it names."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
-    draft = await read_file(request, context, owner.id)
-    written = await forms.text_in(request, "experiment")
+    bundle = await bundles.bundle_in(request, context)
+    draft = await read_draft(bundle, context, owner.id)
 
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
+        await beside.keep_pictures(session, bundle.files, now)
         experiment_id = await starting.store(session, owner.id, draft, now, is_test=is_test)
-        if written is not None:
-            await sources.save(session, experiment_id, *written, now, saved_by=owner.name)
+        await beside.replace(session, experiment_id, bundle.files, now)
+        if bundle.written is not None:
+            await sources.save(session, experiment_id, *bundle.written, now, saved_by=owner.name)
         return await resource_of(session, experiment_id)
 
-    return await once.transact(ExperimentResource, work, sign_in=by_key(context, key))
+    content = bundle.fingerprint if bundle.files else None
+    return await once.transact(ExperimentResource, work, sign_in=by_key(context, key), content=content)
 
 
 @router.post("/experiments/validate", summary="Check an experiment file", openapi_extra=FILE_BODY)
@@ -99,9 +103,11 @@ async def validate(request: Request, context: InContext, key: ApiKey) -> Experim
     """Stores nothing; a file with problems gets the same answer as when it is created."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-    draft = await read_file(request, context, owner.id)
+    bundle = await bundles.bundle_in(request, context)
+    draft = await read_draft(bundle, context, owner.id)
     async with context.database.transaction() as session:
-        await files.require(session, draft.files, context.files)
+        sent = beside.names_of_pictures(bundle.files)
+        await files.require(session, [one for one in draft.files if one[1] not in sent], context.files)
     return checked(draft)
 
 

@@ -16,6 +16,8 @@ from parley_lab.gateway.resources.experiments import (
     CallLimitRequest,
     CallLimitResource,
     ExperimentResource,
+    LimitResource,
+    LimitsResource,
     RetryOfFailed,
 )
 from parley_lab.gateway.routes.experiments import owned, require_models, resource_of
@@ -95,6 +97,15 @@ async def retry_failed(experiment_id: UUID, context: InContext, key: ApiKey) -> 
         return RetryOfFailed(members=found.members, asks=found.asks)
 
     return await context.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+
+
+@router.get("/experiments/{experiment_id}/limits", summary="What an experiment may do at most, and has done")
+async def read_limits(experiment_id: UUID, context: InContext, key: ApiKey) -> LimitsResource:
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "read")
+        limit = await limits.call_limit(session, experiment_id)
+        made = await limits.calls_made(session, experiment_id)
+    return LimitsResource(calls=LimitResource(most=None if limit is None else limit.most, made=made))
 
 
 @router.put("/experiments/{experiment_id}/max-calls", summary="Limit the calls of models of an experiment")

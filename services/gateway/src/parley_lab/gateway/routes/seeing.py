@@ -1,11 +1,12 @@
 """See as: a stage as one seat is shown it, as a person and as an agent, of a file that is stored or only written."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from parley_lab.base import seeds
 from parley_lab.base.errors import Unavailable
@@ -24,32 +25,36 @@ from parley_lab.gateway.resources.participants import (
     ThreadState,
 )
 from parley_lab.gateway.resources.seeing import SeenResource
-from parley_lab.gateway.routes.experiments import FILE_BODY, owned, read_file
+from parley_lab.gateway.routes.experiments import FILE_BODY, owned
+from parley_lab.gateway.routes.sources import BesideOf, read_sent
 from parley_lab.kinds import PAGE
-from parley_lab.store import keys
 
 router = APIRouter(prefix="/v1", tags=["prompts"], route_class=Route)
 
-Stage = Annotated[str | None, Query(max_length=100, description="Left out: the first one.")]
-Seat = Annotated[str | None, Query(max_length=100, description="The path of a member; left out: the first of the arm.")]
-Treatment = Annotated[str | None, Query(max_length=100, description="Left out: that of the first cohort.")]
 _UNSAVED = UUID(int=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is looked at."""
+
+    stage: Annotated[str | None, Query(max_length=100, description="Left out: the first one.")] = None
+    seat: Annotated[
+        str | None, Query(max_length=100, description="The path of a member; left out: the first of the arm.")
+    ] = None
+    treatment: Annotated[str | None, Query(max_length=100, description="Left out: that of the first cohort.")] = None
+
+
+Looked = Annotated[Place, Depends()]
+
+
 @router.get("/experiments/{experiment_id}/see", summary="A stage as a person and as an agent are shown it")
-async def see(
-    experiment_id: UUID,
-    context: InContext,
-    key: ApiKey,
-    stage: Stage = None,
-    seat: Seat = None,
-    treatment: Treatment = None,
-) -> SeenResource:
+async def see(experiment_id: UUID, context: InContext, key: ApiKey, place: Looked) -> SeenResource:
     """Of the file, whatever the run has come to: when the stage has just opened, after the mock has answered for all in
     the stages before. Draws are those of a run. Nothing is stored, and no model is called."""
     async with context.database.transaction() as session:
         row = await owned(session, context, key, experiment_id, "read")
-    return await _seen(context, _question(row.document, experiment_id, stage, seat, treatment))
+    return await _look_at(context, row.document, experiment_id, place)
 
 
 @router.post(
@@ -59,38 +64,30 @@ async def see(
     responses={404: {"description": "The file has no such stage, seat or arm."}},
 )
 async def see_file(
-    request: Request,
-    context: InContext,
-    key: ApiKey,
-    stage: Stage = None,
-    seat: Seat = None,
-    treatment: Treatment = None,
+    request: Request, context: InContext, key: ApiKey, place: Looked, beside: BesideOf = None
 ) -> SeenResource:
     """The same of a file that need not be stored."""
-    async with context.database.transaction() as session:
-        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-    draft = await read_file(request, context, owner.id)
-    return await _seen(context, _question(orjson.loads(draft.document), _UNSAVED, stage, seat, treatment))
+    draft = await read_sent(request, context, key, beside)
+    return await _look_at(context, orjson.loads(draft.document), _UNSAVED, place)
 
 
-def _question(
-    document: dict[str, Any], experiment_id: UUID, stage: str | None, seat: str | None, treatment: str | None
-) -> SeatQuestion:
-    return SeatQuestion(
-        document=document, experiment_id=experiment_id, stage_id=stage, seat=seat, treatment_id=treatment
-    )
-
-
-async def _seen(context: Context, question: SeatQuestion) -> SeenResource:
+async def _look_at(context: Context, document: dict[str, Any], experiment_id: UUID, place: Place) -> SeenResource:
     if context.prompt_builder is None:
         raise Unavailable("This gateway does not know where the prompt builder is.")
+    question = SeatQuestion(
+        document=document,
+        experiment_id=experiment_id,
+        stage_id=place.stage,
+        seat=place.seat,
+        treatment_id=place.treatment,
+    )
     found, now = await context.prompt_builder.see(question), context.clock.now()
     return SeenResource(
         **found.model_dump(include={"stage_id", "treatment_id", "seat", "why_no_prompt"}),
         stages=list(found.stages),
         treatments=list(found.treatments),
         seats=list(found.seats),
-        me=_me(found, question.experiment_id, now, language=question.document.get("language")),
+        me=_me(found, experiment_id, now, language=document.get("language")),
         page=_page(found, now),
         prompt=_prompt(found),
         texts=list(found.texts),

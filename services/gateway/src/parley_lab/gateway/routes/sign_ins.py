@@ -116,6 +116,7 @@ async def whoami(request: Request, context: InContext, key: ApiKey) -> WhoamiRes
             seconds=seconds,
             body_bytes=context.settings.max_body_bytes,
             file_bytes=context.files.max_file_bytes,
+            files_bytes=context.files.max_files_bytes,
         ),
     )
 

@@ -1,7 +1,8 @@
 """The text of an experiment's file: read as it was written, saved over no newer one, and checked."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -13,8 +14,8 @@ from parley_lab.design.editing import Change, edit_text
 from parley_lab.design.most_calls import MostCalls, most_calls
 from parley_lab.design.parsing import parse
 from parley_lab.drafts import workers
-from parley_lab.experiments import redrafting, sources
-from parley_lab.gateway import forms
+from parley_lab.experiments import beside, redrafting, sources
+from parley_lab.gateway.bundles import Bundle, bundle_in, packed_of
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import ExperimentResource
@@ -23,10 +24,11 @@ from parley_lab.gateway.resources.sources import (
     EditText,
     EstimateResource,
     FileCheck,
+    SourceFile,
     SourceResource,
     located,
 )
-from parley_lab.gateway.routes.experiments import FILE_BODY, owned, read_file, resource_of
+from parley_lab.gateway.routes.experiments import FILE_BODY, owned, owned_by, read_draft, resource_of
 from parley_lab.store import keys
 from parley_lab.store.session import Session
 
@@ -40,8 +42,27 @@ async def read_source(experiment_id: UUID, response: Response, context: InContex
     async with context.database.transaction() as session:
         row = await owned(session, context, key, experiment_id, "read")
         found = await sources.find(session, experiment_id, row.document)
+        files = await beside.list_of(session, experiment_id)
     response.headers["ETag"] = _tag(found.version)
-    return SourceResource.model_validate(found, from_attributes=True)
+    listed = [SourceFile.model_validate(one, from_attributes=True) for one in files]
+    return SourceResource.model_validate(found, from_attributes=True).model_copy(update={"files": listed})
+
+
+@router.get(
+    "/experiments/{experiment_id}/source/zip",
+    response_class=Response,
+    summary="The file of an experiment as it was written, with its tables and pictures",
+    responses={200: {"content": {"application/zip": {}}, "description": "The text and the files beside it."}},
+)
+async def read_packed(experiment_id: UUID, context: InContext, key: ApiKey) -> Response:
+    """It can be sent to `POST /v1/experiments`."""
+    async with context.database.transaction() as session:
+        row = await owned(session, context, key, experiment_id, "read")
+        found = await sources.find(session, experiment_id, row.document)
+        files = await beside.contents(session, experiment_id)
+    packed = await asyncio.to_thread(packed_of, found.text, found.media_type, files)
+    headers = {"Content-Disposition": f'attachment; filename="experiment-{experiment_id}.zip"'}
+    return Response(packed, media_type="application/zip", headers=headers)
 
 
 def _tag(version: int) -> str:
@@ -51,6 +72,16 @@ def _tag(version: int) -> str:
 IfMatch = Annotated[
     str | None,
     Header(alias="If-Match", max_length=100, description="The `ETag` of the text that was changed."),
+]
+
+
+Without = Annotated[
+    list[Annotated[str, Query(max_length=200)]] | None,
+    Query(description="The name of a file beside the text that is stored no longer; once for each."),
+]
+BesideOf = Annotated[
+    UUID | None,
+    Query(description="The id of an experiment of mine: the text may name the files that are stored beside its text."),
 ]
 
 
@@ -65,39 +96,68 @@ async def replace(
     keep_problems: Annotated[
         bool, Query(description="Store a file with problems, too; it cannot start before they are mended.")
     ] = False,
+    without: Without = None,
 ) -> ExperimentResource:
     """Refused with the reason `not_a_draft` once it was started, and with 412 `changed_meanwhile` where another one has
     saved it since the version in `If-Match`; `params` say who and when. All problems of the file are told at once; then
-    nothing is stored, unless `keep_problems` is set: then the text is, and `source` has the problems."""
+    nothing is stored, unless `keep_problems` is set: then the text is, and `source` has the problems. Files beside the
+    text stay; a form or a zip adds some, or replaces those with the same names."""
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "write")
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
-    written = await forms.text_in(request, "experiment")
-    draft, invalid = None, None
-    try:
-        draft = await read_file(request, context, owner.id)
-    except InvalidInput as error:
-        if not keep_problems or written is None:
-            raise
-        invalid = error
+        stored = await beside.contents(session, experiment_id, without=without or ())
+    bundle = await bundle_in(request, context, stored)
+    draft, problems = await _read(bundle, context, owner.id, keep_problems=keep_problems)
 
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
         await owned(session, context, key, experiment_id, "write")
         if if_match is not None:
             await sources.require_version(session, experiment_id, _version(if_match))
-        if draft is None:
-            await redrafting.require_draft(session, experiment_id)
-        else:
+        await redrafting.require_draft(session, experiment_id)
+        await beside.replace(session, experiment_id, bundle.files, now)
+        if draft is not None:
             await redrafting.replace_draft(session, experiment_id, draft, now)
-        found = [] if invalid is None else [located(one).model_dump(mode="json") for one in invalid.problems]
-        if written is not None:
-            response.headers["ETag"] = _tag(
-                await sources.save(session, experiment_id, *written, now, saved_by=owner.name, problems=found)
+        if bundle.written is not None:
+            version = await sources.save(
+                session, experiment_id, *bundle.written, now, saved_by=owner.name, problems=problems
             )
+            response.headers["ETag"] = _tag(version)
         return await resource_of(session, experiment_id)
 
     return await context.database.transact(work)
+
+
+async def _read(
+    bundle: Bundle, context: Context, owner_id: UUID, *, keep_problems: bool
+) -> tuple[Draft | None, list[dict[str, Any]]]:
+    """The draft; or none, and the problems that are stored with the text.
+
+    Raises:
+        InvalidInput: with all problems, unless they are kept with a text that can be stored.
+    """
+    try:
+        return await read_draft(bundle, context, owner_id), []
+    except InvalidInput as error:
+        if not keep_problems or bundle.written is None:
+            raise
+        return None, [located(one).model_dump(mode="json") for one in error.problems]
+
+
+async def read_sent(request: Request, context: Context, key: str, experiment_id: UUID | None) -> Draft:
+    """The experiment in the body, which may name files that are stored beside the text of this experiment.
+
+    Raises:
+        InvalidInput: with all problems.
+        NotFound: there is no such experiment.
+    """
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        stored: Mapping[str, bytes] = {}
+        if experiment_id is not None:
+            await owned_by(session, owner, experiment_id)
+            stored = await beside.contents(session, experiment_id)
+    return await read_draft(await bundle_in(request, context, stored), context, owner.id)
 
 
 def _version(tag: str) -> int:
@@ -109,14 +169,17 @@ def _version(tag: str) -> int:
     return int(number)
 
 
-@router.post("/experiments/check", summary="Check a file while it is written", openapi_extra=FILE_BODY)
-async def check(request: Request, context: InContext, key: ApiKey) -> FileCheck:
+@router.post(
+    "/experiments/check",
+    summary="Check a file while it is written",
+    openapi_extra=FILE_BODY,
+    responses={404: {"description": "There is no experiment with the id in `beside`."}},
+)
+async def check(request: Request, context: InContext, key: ApiKey, beside: BesideOf = None) -> FileCheck:
     """Always 200: with all problems and their lines, or with what a valid file comes to and what is missing to run it
     with real models. Stores nothing."""
-    async with context.database.transaction() as session:
-        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
     try:
-        draft = await read_file(request, context, owner.id)
+        draft = await read_sent(request, context, key, beside)
     except InvalidInput as error:
         return FileCheck(is_valid=False, detail=error.message, problems=[located(one) for one in error.problems])
     experiment, most = await asyncio.to_thread(_counted, draft)

@@ -59,8 +59,28 @@ export const get = async (path) => (await send("GET", path)).content;
 /** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
 export const post = async (path, body) => (await send("POST", path, { body })).content;
 
-/** A request whose body is the text of an experiment file. @param {string} method @param {string} path @param {string} text @param {Record<string, string>} [headers] */
-export const sendFile = (method, path, text, headers) => send(method, path, { body: text, type: isJson(text) ? "application/json" : YAML, headers });
+/** A request whose body is the text of an experiment file, with the tables and pictures beside it, if any. @param {string} method @param {string} path @param {string} text @param {Record<string, string>} [headers] @param {File[]} [files] */
+export async function sendFile(method, path, text, headers, files = []) {
+  const type = isJson(text) ? "application/json" : YAML;
+  if (files.length === 0) return await send(method, path, { body: text, type, headers });
+  await requireSizes(files);
+  const form = new FormData();
+  form.append("experiment", new Blob([text], { type }), isJson(text) ? "experiment.json" : "experiment.yaml");
+  for (const file of files) form.append("file", file, file.name);
+  return await send(method, path, { body: form, headers });
+}
+
+/** Say that a file is too large before it is sent: the lab ends the connection over it. @param {File[]} files */
+export async function requireSizes(files) {
+  const { limits } = await get("/whoami");
+  const large = files.find((one) => one.size > limits.file_bytes);
+  if (large) throw new Error(t("{name} is too large: it has {size} MB, and a file may have {most} MB.", { name: large.name, ...inMegabytes(large.size, limits.file_bytes) }));
+  const size = files.reduce((sum, one) => sum + one.size, 0);
+  if (size > limits.files_bytes) throw new Error(t("The files are too large: they have {size} MB, and those of an experiment may have {most} MB.", inMegabytes(size, limits.files_bytes)));
+}
+
+/** @param {number} size @param {number} most */
+const inMegabytes = (size, most) => ({ size: (size / 1_048_576).toFixed(1), most: (most / 1_048_576).toFixed(0) });
 
 /** @param {string} text */
 const isJson = (text) => text.trimStart().startsWith("{");

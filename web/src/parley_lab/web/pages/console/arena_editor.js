@@ -32,7 +32,7 @@ function Edited({ id, source, etag, library, first, again, reload }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const newest = useRef(source.text);
   const turn = useRef(Promise.resolve());
-  const { problems } = useCheck(text, source.problems ?? []);
+  const { problems } = useCheck(text, source.problems ?? [], id);
   const isChanged = text !== saved;
   useBeforeLeaving(isChanged);
 
@@ -46,7 +46,7 @@ function Edited({ id, source, etag, library, first, again, reload }) {
   async function edit(changes, place) {
     const next = await post("/experiments/edit", { text: newest.current, changes });
     if (place) {
-      const { content } = await sendFile("POST", "/experiments/check", next.text);
+      const { content } = await sendFile("POST", `/experiments/check?beside=${id}`, next.text);
       const there = content.problems.filter((/** @type {any} */ one) => one.where.startsWith(place));
       if (there.length) throw Object.assign(new Error(t("This was not written into the file.")), { problems: there });
     }

@@ -6,7 +6,7 @@ import { t } from "./words.js";
 const MOST_PROBLEMS = 100;
 
 /** The line of a problem; 0 where it has none. @param {any} problem */
-export const lineOf = (problem) => problem.line ?? Number(/line (\d+)/.exec(problem.at ?? "")?.[1] ?? 0);
+export const lineOf = (problem) => problem.line ?? Number(/^line (\d+)/.exec(problem.at ?? "")?.[1] ?? 0);
 
 /** @param {{ text: string, onInput: (text: string) => void, problems: any[], isReadOnly: boolean }} props */
 export function Editor({ text, onInput, problems, isReadOnly }) {

@@ -1,7 +1,8 @@
 /** The file of an experiment: its text with problems at their lines, what it comes to, and saving. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "../lab/api.js";
-import { inWords, query, saveAs, send, sendFile } from "./api.js";
+import { download, inWords, query, saveAs, send, sendFile } from "./api.js";
+import { Beside } from "./beside.js";
 import { Editor } from "./editor.js";
 import { SeeText } from "./see.js";
 import { Dialog, Failure, Figure, Loaded, Press, useLoaded } from "./ui.js";
@@ -26,23 +27,27 @@ function Text({ id, experiment, source, etag, again, reload }) {
   const [saved, setSaved] = useState(source.text);
   const [error, setError] = useState(/** @type {any} */ (null));
   const isDraft = experiment.status === "draft";
-  const checked = useCheck(text, source.problems ?? []);
+  const checked = useCheck(text, source.problems ?? [], id);
   const isChanged = text !== saved;
   const [isSeeing, setSeeing] = useState(false);
   useBeforeLeaving(isChanged);
 
-  /** @param {string | null} over the version that is saved over */
-  async function save(over) {
+  /** @param {string | null} over the version that is saved over @param {{ files?: File[], without?: string }} [beside] what is added and removed with it */
+  async function save(over, { files = [], without = "" } = {}) {
     setError(null);
     try {
-      const answer = await sendFile("PUT", `/experiments/${id}/file?keep_problems=true`, text, over === null ? {} : { "If-Match": over });
+      const answer = await sendFile("PUT", `/experiments/${id}/file${query({ keep_problems: true, without })}`, text, over === null ? {} : { "If-Match": over }, files);
       setSaved(text);
       setTag(answer.etag);
       await again();
+      if (files.length > 0 || without) await reload();
     } catch (wrong) {
       setError(wrong);
     }
   }
+
+  /** The text as it is here; with its tables and pictures the stored one, in an archive. */
+  const takeHome = () => (source.files.length > 0 && !isChanged ? download(`/experiments/${id}/source/zip`, nameOf(experiment.name, "zip")) : saveAs(new Blob([text]), nameOf(experiment.name, source.media_type?.includes("json") ? "json" : "yaml")));
 
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
@@ -55,15 +60,15 @@ function Text({ id, experiment, source, etag, again, reload }) {
         <span class="c-small">${!isDraft ? t("It was started: what people are asked cannot change.") : isChanged ? t("not saved") : t("saved")}</span>
         ${isDraft ? h(Press, { kind: "primary", isDisabled: !isChanged, onPress: () => save(tag), children: t("Save") }) : null}
         ${h(Press, { icon: "eye", isDisabled: checked.problems.length > 0, onPress: () => setSeeing(true), children: t("See as") })}
-        ${h(Press, { icon: "download", onPress: () => saveAs(new Blob([text]), nameOf(experiment.name, source.media_type)), children: t("Download") })}</div>
+        ${h(Press, { icon: "download", onPress: takeHome, children: t("Download") })}</div>
       ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: reload, text }) : error ? h(Failure, { error }) : null}
       ${h(Editor, { text, onInput: setText, problems: checked.problems, isReadOnly: !isDraft })}</div>
-    <div>${h(Outcome, { found: checked.found })}</div>
-    ${isSeeing ? h(Dialog, { title: t("See as"), isWide: true, onClose: () => setSeeing(false), children: h(SeeText, { read: async (place) => (await sendFile("POST", `/experiments/see${query(place)}`, text)).content }) }) : null}</div>`;
+    <div>${h(Outcome, { found: checked.found })}${h(Beside, { files: source.files, text, isReadOnly: !isDraft, onAdd: (files) => save(tag, { files }), onRemove: (name) => save(tag, { without: name }) })}</div>
+    ${isSeeing ? h(Dialog, { title: t("See as"), isWide: true, onClose: () => setSeeing(false), children: h(SeeText, { read: async (place) => (await sendFile("POST", `/experiments/see${query({ ...place, beside: id })}`, text)).content }) }) : null}</div>`;
 }
 
-/** @param {string} name @param {string} type */
-const nameOf = (name, type) => `${name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase()}.${type?.includes("json") ? "json" : "yaml"}`;
+/** @param {string} name @param {string} ending */
+const nameOf = (name, ending) => `${name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase()}.${ending}`;
 
 /** Ask the browser to ask, before a text that is not saved is lost. @param {boolean} isChanged */
 export function useBeforeLeaving(isChanged) {
@@ -75,14 +80,14 @@ export function useBeforeLeaving(isChanged) {
   }, [isChanged]);
 }
 
-/** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @returns {{ problems: any[], found: any }} */
-export function useCheck(text, first) {
+/** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @param {string} id @returns {{ problems: any[], found: any }} */
+export function useCheck(text, first, id) {
   const [state, setState] = useState({ problems: first, found: /** @type {any} */ (null) });
   const turn = useRef(0);
   useEffect(() => {
     const mine = (turn.current += 1);
     const timer = setTimeout(async () => {
-      const found = await sendFile("POST", "/experiments/check", text).then(({ content }) => content, () => null);
+      const found = await sendFile("POST", `/experiments/check?beside=${id}`, text).then(({ content }) => content, () => null);
       if (mine === turn.current && found !== null) setState({ problems: found.problems, found });
     }, CHECKED_MS);
     return () => clearTimeout(timer);
@@ -101,6 +106,6 @@ function Outcome({ found }) {
   if (!found?.is_valid) return null;
   return html`<section class="c-card"><h2>${t("What it comes to")}</h2><dl class="c-figures">
     ${h(Figure, { name: t("groups"), value: inDigits(found.cohorts) })}${h(Figure, { name: t("members"), value: inDigits(found.members) })}
-    ${h(Figure, { name: t("arms"), value: inDigits(found.treatments?.length ?? 0) })}${found.estimate ? h(Figure, { name: t("replies of models"), value: inDigits(found.estimate.replies), more: found.estimate.open_ended?.length ? t("and more") : "" }) : null}</dl>
+    ${found.treatments?.length ? h(Figure, { name: t("arms"), value: inDigits(found.treatments.length) }) : null}${found.estimate ? h(Figure, { name: t("replies of models"), value: inDigits(found.estimate.replies), more: found.estimate.open_ended?.length ? t("and more") : "" }) : null}</dl>
     ${found.real_models.length ? html`<p class="c-small">${t("Real models lack:")}</p><ul class="c-small">${found.real_models.map((/** @type {string} */ one) => html`<li>${one}</li>`)}</ul>` : null}</section>`;
 }

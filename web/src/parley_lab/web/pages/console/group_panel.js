@@ -20,8 +20,9 @@ export function GroupPanel(props) {
   const members = board.membersOf.get(group.id) ?? [];
   const stageOf = (/** @type {string | null} */ id) => board.about.stages.find((/** @type {any} */ one) => one.id === id)?.name ?? "";
   const lock = () => actOn(`/cohorts/${group.id}/${group.isLocked ? "unlock" : "lock"}`, undefined, group.isLocked ? t("People may join again.") : t("No one joins it any more.")).then(() => board.read());
-  return html`<p class="c-small">${group.path}</p><h2>${group.name}</h2>
-    <p class="c-small">${[group.arm, group.isEnded ? t("ended") : t("running"), group.isLocked ? t("locked") : "", t("{count} open seat|{count} open seats", { count: members.filter((one) => one.status === "expected").length })].filter(Boolean).join(" · ")}</p>
+  const hasArms = board.about.treatments.length > 1;
+  return html`${group.path === group.name ? null : html`<p class="c-small">${group.path}</p>`}<h2>${group.name}</h2>
+    <p class="c-small">${[hasArms ? group.arm : "", group.isEnded ? t("ended") : t("running"), group.isLocked ? t("locked") : "", t("{count} open seat|{count} open seats", { count: members.filter((one) => one.status === "expected").length })].filter(Boolean).join(" · ")}</p>
     <div class="c-acts">${group.isEnded ? null : html`${h(Press, { icon: "lock", onPress: lock, children: group.isLocked ? t("Unlock") : t("Lock") })}
       ${h(Press, { icon: "plus", onPress: () => setAdding(true), children: t("Add an agent") })}${h(GroupActs, { board, group, members })}`}
       ${group.joinCode ? h(Copy, { text: `${location.origin}/join/${group.joinCode}`, children: t("Link of this group") }) : null}</div>
@@ -37,8 +38,9 @@ function GroupActs({ board, group, members }) {
   const { name } = group;
   const rename = () => askFirst({ title: t("Rename {name}", { name }), text: t("The name is for you and the data. Participants do not read it."), act: t("Rename"), fields: [["name", t("Name")]], run: async (values) => (await change("PATCH", path, { name: values.name }), await board.read()) });
   const end = () => askFirst({ title: t("End {name}?", { name }), text: t("The group is locked, and all who have not come to the end are removed. This cannot be undone."), act: t("End it"), needsReason: true, run: (values) => post(`${path}/end`, values) });
+  const addSeats = () => askFirst({ title: t("Add seats to {name}", { name }), text: t("People take them by joining, and begin on the first stage."), act: t("Add"), fields: [["count", t("How many")]], run: async (values) => (await post(`${path}/seats`, { count: Number(values.count) }), await board.read()) });
   const isPaused = members.some((one) => one.status === "paused");
-  return html`${h(Press, { icon: "pause", onPress: () => act(() => post(`${path}/pause`, {}), t("{name} is paused.", { name })), children: t("Pause the group") })}
+  return html`${h(Press, { icon: "plus", onPress: addSeats, children: t("Add seats") })}${h(Press, { icon: "pause", onPress: () => act(() => post(`${path}/pause`, {}), t("{name} is paused.", { name })), children: t("Pause the group") })}
     ${isPaused ? h(Press, { icon: "play", onPress: () => act(() => post(`${path}/resume`, {}), t("{name} goes on.", { name })), children: t("Resume the group") }) : null}
     ${h(Press, { kind: "bare", onPress: rename, children: t("Rename") })}${h(Press, { kind: "danger", icon: "stop", onPress: end, children: t("End the group") })}`;
 }

@@ -88,7 +88,7 @@ function Line({ one }) {
   return html`<li class="c-line"><div class="c-line-name"><a href=${homeOf(one)}>${one.name}</a>
       <span class="c-small">${[one.study !== one.name ? one.study : "", t("made {when}", { when: ago(one.created_at) })].filter(Boolean).join(" · ")}</span></div>
     ${h(State, { state: one.status, children: word(one.status) })}<span class="c-pill">${word(one.model_mode)}</span>
-    ${counts ? h(Counts, { one }) : null}
+    ${counts && one.status !== "draft" ? h(Counts, { one }) : null}
     ${one.alerts_open ? html`<span class="c-pill c-warns">${t("{count} alert|{count} alerts", { count: one.alerts_open })}</span>` : null}</li>`;
 }
 

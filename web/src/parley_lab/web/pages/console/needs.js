@@ -39,14 +39,14 @@ export function Needs({ experiment, board }) {
 function Alert({ one, experiment, again }) {
   const done = () => act(async () => (await post(`/alerts/${one.id}/resolve`), await again()), "");
   return html`<li><strong>${word(one.type)}</strong><span class="c-needs-text">${one.text} <span class="c-small">${atTime(one.created_at)}</span></span>
-    <span class="c-acts">${h(Remedy, { one, experiment })}
+    <span class="c-acts">${h(Remedy, { one, experiment, again })}
       ${one.member_id ? h(Press, { onPress: () => ask({ member: one.member_id, cohort: "" }), children: one.member }) : null}
       ${h(Press, { icon: "check", onPress: done, children: t("Done") })}</span></li>`;
 }
 
-/** What helps against an alert. @param {{ one: any, experiment: any }} props */
-function Remedy({ one, experiment }) {
-  if (one.type === "help" && one.member_id) return h(Press, { icon: "message", onPress: () => answer(one), children: t("Answer") });
+/** What helps against an alert. @param {{ one: any, experiment: any, again: () => Promise<void> }} props */
+function Remedy({ one, experiment, again }) {
+  if (one.type === "help" && one.member_id) return h(Press, { icon: "message", onPress: () => answer(one, again), children: t("Answer") });
   if (["model_failed", "answers_missing", "work_failed"].includes(one.type)) {
     return h(Press, { onPress: () => act(() => post(`/experiments/${experiment.id}/retry-failed`), t("Those who failed are asked again.")), children: t("Retry the failed") });
   }
@@ -54,14 +54,14 @@ function Remedy({ one, experiment }) {
   return null;
 }
 
-/** @param {any} alert */
-export function answer(alert) {
+/** An alert that is answered within a second is in no hint of the stream: the list is read again. @param {any} alert @param {() => Promise<void>} again */
+function answer(alert, again) {
   askFirst({
     title: t("Answer {member}", { member: alert.member }),
     text: alert.text,
     act: t("Send"),
     fields: [["text", t("Your words")]],
-    run: async (values) => (await post(`/members/${alert.member_id}/message`, { text: values.text }), await post(`/alerts/${alert.id}/resolve`)),
+    run: async (values) => (await post(`/members/${alert.member_id}/message`, { text: values.text }), await post(`/alerts/${alert.id}/resolve`), await again()),
   });
 }
 

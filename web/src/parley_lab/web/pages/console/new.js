@@ -1,22 +1,27 @@
 /** A new experiment: from a file with its tables and pictures, or from a text. */
-import { h, html, useRef, useState } from "../vendor/preact.js";
+import { h, html, useState } from "../vendor/preact.js";
 import { go } from "./address.js";
-import { inWords, send, sendFile } from "./api.js";
+import { inWords, requireSizes, send, sendFile } from "./api.js";
+import { Drop } from "./drop.js";
 import { homeOf } from "./home.js";
-import { Icon } from "./icons.js";
 import { store, Templates } from "./templates.js";
 import { asLine, Field, Press } from "./ui.js";
 import { t } from "./words.js";
 
+const ZIP = "application/zip";
+/** The list at the end of an archive of a hundred files is shorter. */
+const DIRECTORY_BYTES = 65_536;
 const WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 /** What a draft begins as, before the text with problems is stored over it. */
 const START = { parley: 1, name: "Draft", stages: [{ id: "welcome", kind: "info", lines: ["Welcome."] }], cohorts: [{ seats: [{ open: true }] }] };
 
+/** @typedef {{ text: string | null, put: (path: string) => Promise<any> }} Refused A text, and how it is stored over a draft. */
+
 export default function New() {
   const [text, setText] = useState("");
   const [error, setError] = useState(/** @type {any} */ (null));
-  const [refused, setRefused] = useState(/** @type {string | null} */ (null));
+  const [refused, setRefused] = useState(/** @type {Refused | null} */ (null));
   const [warnings, setWarnings] = useState(/** @type {string[]} */ ([]));
 
   /** @param {() => Promise<any>} store */
@@ -39,35 +44,43 @@ export default function New() {
   /** @param {File[]} files */
   const take = (files) =>
     attempt(async () => {
-      const workbook = files.find((one) => /\.(xlsx|zip)$/i.test(one.name));
-      if (workbook) return (await send("POST", "/experiments/import", { body: workbook, type: workbook.name.endsWith("zip") ? "application/zip" : WORKBOOK })).content;
-      const [file] = files.filter((one) => /\.(ya?ml|json)$/i.test(one.name));
-      if (file === undefined) throw new Error(t("None of these is an experiment file (.yaml, .json) or a workbook (.xlsx, .zip)."));
-      const content = await file.text();
-      setText(content);
-      setRefused(content);
-      return (await (files.length > 1 ? send("POST", "/experiments", { body: packed(files) }) : sendFile("POST", "/experiments", content))).content;
+      setRefused(null);
+      const file = await textAmong(files);
+      if (file !== undefined) return await storeText(await file.text(), files.filter((one) => one !== file));
+      const archive = files.find((one) => /\.(xlsx|zip)$/i.test(one.name));
+      if (archive && (await holdsText(archive))) return await storeZip(archive);
+      if (archive) return (await send("POST", "/experiments/import", { body: archive, type: archive.name.endsWith("zip") ? ZIP : WORKBOOK })).content;
+      if (files.length > 0 && files.every((one) => /\.csv$/i.test(one.name))) return (await send("POST", "/experiments/import", { body: packed(files) })).content;
+      throw new Error(t("None of these is an experiment file (.yaml, .json) or a workbook (.xlsx, .zip)."));
     });
 
-  const paste = () =>
-    attempt(async () => {
-      setRefused(text);
-      return (await sendFile("POST", "/experiments", text)).content;
-    });
+  /** @param {string} content @param {File[]} files */
+  async function storeText(content, files) {
+    setText(content);
+    setRefused({ text: content, put: (path) => sendFile("PUT", path, content, {}, files) });
+    return (await sendFile("POST", "/experiments", content, {}, files)).content;
+  }
 
-  /** The text as a draft that cannot start: its problems are mended in the editor. */
+  /** @param {File} archive */
+  async function storeZip(archive) {
+    await requireSizes([archive]);
+    setRefused({ text: null, put: (path) => send("PUT", path, { body: archive, type: ZIP }) });
+    return (await send("POST", "/experiments", { body: archive, type: ZIP })).content;
+  }
+
+  /** Store it as a draft that cannot start: its problems are mended in the editor. */
   const keep = () => attempt(async () => {
     const made = (await send("POST", "/experiments", { body: START })).content;
-    await sendFile("PUT", `/experiments/${made.id}/file?keep_problems=true`, refused ?? text);
+    await refused?.put(`/experiments/${made.id}/file?keep_problems=true`);
     return made;
   });
 
   if (warnings.length > 0) return html`<p>${t("The workbook is stored. It was forgiven:")}</p><ul>${warnings.map((one) => html`<li>${one}</li>`)}</ul><p>${h(Press, { kind: "primary", onPress: () => go("/console"), children: t("Show all") })}</p>`;
-  return html`${h(Drop, { onFiles: take })}
+  return html`${h(Drop, { onFiles: take, label: t("Files of an experiment"), children: t("Drop an experiment file here, with its tables and pictures, or a workbook.") })}
     ${error === null && text === "" ? h(Templates, { onChoose: (one) => attempt(() => store(one)) }) : null}
-    ${error ? h(Wrong, { error, text: refused, onKeep: keep }) : null}
+    ${error ? h(Wrong, { error, refused, onKeep: keep }) : null}
     ${h(Field, { label: t("Or paste the text of a file"), value: text, onInput: setText, isLong: true })}
-    <div class="c-acts">${h(Press, { kind: "primary", isDisabled: text.trim() === "", onPress: paste, children: t("Store as a draft") })}</div>`;
+    <div class="c-acts">${h(Press, { kind: "primary", isDisabled: text.trim() === "", onPress: () => attempt(() => storeText(text, [])), children: t("Store as a draft") })}</div>`;
 }
 
 /** @param {File[]} files */
@@ -77,36 +90,29 @@ function packed(files) {
   return form;
 }
 
-/** @param {{ onFiles: (files: File[]) => Promise<void> }} props */
-function Drop({ onFiles }) {
-  const [isOver, setOver] = useState(false);
-  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const drag = (/** @type {boolean} */ isIn) => (/** @type {DragEvent} */ event) => {
-    event.preventDefault();
-    setOver(isIn);
-  };
-  const drop = (/** @type {DragEvent} */ event) => {
-    drag(false)(event);
-    void onFiles([...(event.dataTransfer?.files ?? [])]);
-  };
-  return html`<div class=${isOver ? "c-drop c-over" : "c-drop"} onDragOver=${drag(true)} onDragLeave=${drag(false)} onDrop=${drop}>
-    <p>${h(Icon, { name: "upload" })} ${t("Drop an experiment file here, with its tables and pictures, or a workbook.")}</p>
-    <input ref=${input} class="hidden" type="file" multiple tabindex="-1" aria-label=${t("Files of an experiment")} onChange=${(/** @type {any} */ event) => void onFiles([...event.currentTarget.files])} />
-    ${h(Press, { onPress: () => input.current?.click(), children: t("Choose files") })}</div>`;
+/** The one that is an experiment file: of several the one that begins like it. @param {File[]} files @returns {Promise<File | undefined>} */
+async function textAmong(files) {
+  const known = files.filter((one) => /\.(ya?ml|json)$/i.test(one.name));
+  if (known.length < 2) return known[0];
+  const texts = await Promise.all(known.map((one) => one.text()));
+  return known.find((_, index) => /^\s*["']?parley["']?\s*:/m.test(texts[index]));
 }
 
-/** What is wrong with the file, each problem with its line. @param {{ error: any, text: string | null, onKeep: () => Promise<void> }} props */
-function Wrong({ error, text, onKeep }) {
-  const lines = text?.split("\n") ?? [];
+/** Whether an archive has a text in it, and is no workbook: its last bytes list what it has. @param {File} archive */
+const holdsText = async (archive) => archive.name.toLowerCase().endsWith(".zip") && /\.(ya?ml|json)/i.test(await archive.slice(-DIRECTORY_BYTES).text());
+
+/** What is wrong with the file, each problem with its line. @param {{ error: any, refused: Refused | null, onKeep: () => Promise<void> }} props */
+function Wrong({ error, refused, onKeep }) {
+  const lines = refused?.text?.split("\n") ?? [];
   const problems = error.problems ?? [];
   return html`<div class="notice error" role="alert"><p>${inWords(error)}</p>
     ${problems.length ? html`<ul class="c-problems">${problems.slice(0, 100).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>
-      ${text ? h(Press, { onPress: onKeep, children: t("Mend it in the editor") }) : null}` : null}</div>`;
+      ${refused ? h(Press, { onPress: onKeep, children: t("Mend it in the editor") }) : null}` : null}</div>`;
 }
 
 /** The line of the file that a problem is about. @param {{ at: string, lines: string[] }} props */
 function Line({ at, lines }) {
-  const number = Number(/line (\d+)/.exec(at)?.[1]);
+  const number = Number(/^line (\d+)/.exec(at)?.[1]);
   const text = lines[number - 1];
   return text === undefined ? null : html`<code class="c-source">${number}  ${text}</code>`;
 }

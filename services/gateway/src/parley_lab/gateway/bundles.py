@@ -1,0 +1,208 @@
+"""Experiment files as they are sent: a text alone, or in a form or a zip with its tables and pictures beside it."""
+
+import asyncio
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from fastapi import Request
+from starlette.datastructures import Headers, UploadFile
+
+from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.storable import is_storable_text
+from parley_lab.design import MOST_BESIDE, require_name
+from parley_lab.formats.importing import ZIP
+from parley_lab.gateway import forms
+from parley_lab.gateway.context import Context
+
+_TEXT: Final = "experiment"
+_FILE: Final = "file"
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+_BEGINS: Final = re.compile(rb"""^\s*["']?parley["']?\s*:""", re.MULTILINE)
+"""The key that every experiment file has, and a file of words has not."""
+_HIDDEN: Final = ("__MACOSX", ".", "~$")
+"""The beginnings of names that operating systems and office programs add to archives."""
+_ADDRESSES: Final = re.compile(r"/v1/experiments(/(check|see|validate|[0-9A-Fa-f-]{32,36}/file))?")
+_ANY: Final = {"type": "string", "contentMediaType": "application/octet-stream"}
+CONTENT: Final[Mapping[str, Any]] = {
+    forms.FORM: {
+        "schema": {
+            "type": "object",
+            "properties": {_TEXT: _ANY, _FILE: {"type": "array", "items": _ANY, "maxItems": MOST_BESIDE}},
+            "required": [_TEXT],
+            "additionalProperties": False,
+        }
+    },
+    ZIP: {"schema": {"type": "string", "contentMediaType": ZIP}},
+}
+"""The description of bodies beside YAML and JSON, for OpenAPI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The content of an experiment file, a name that says its format, and the files beside it by name."""
+
+    content: bytes
+    name: str
+    files: Mapping[str, bytes]
+
+    @property
+    def written(self) -> tuple[str, str] | None:
+        """The text and its media type; None where it is no text that can be stored."""
+        try:
+            found = self.content.decode()
+        except UnicodeDecodeError:
+            return None
+        media_type = "application/json" if self.name.endswith(".json") else "application/yaml"
+        return (found, media_type) if is_storable_text(found) else None
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The same for the same bundle, whatever the boundary of its form."""
+        parts = [(self.name, self.content), *sorted(self.files.items())]
+        return b"".join(name.encode() + b"\0" + sha256(content).digest() for name, content in parts)
+
+
+def may_be_large(path: str, headers: Headers) -> bool:
+    """Whether the body of this request may have files beside a text."""
+    return _media_type(headers) in (forms.FORM, ZIP) and _ADDRESSES.fullmatch(path) is not None
+
+
+async def bundle_in(request: Request, context: Context, stored: Mapping[str, bytes] | None = None) -> Bundle:
+    """The experiment file in the body. `stored`: files beside it that the body need not have.
+
+    Raises:
+        HTTPException: its media type is that of something else, or the form cannot be read.
+        InvalidInput: no part is the text, or several are, or a file has no name that a text may give.
+        TooLarge: it, one of its files, or all of them together.
+    """
+    media_type = _media_type(request.headers)
+    if media_type == forms.FORM:
+        content, name, files = await _in_form(request)
+    elif media_type == ZIP:
+        packed, most = await request.body(), context.files.max_files_bytes
+        content, name, files = await asyncio.to_thread(_in_zip, packed, most)
+    else:
+        content, name = await forms.file_in(request, _TEXT)
+        files = {}
+    whole = {**(stored or {}), **files}
+    _require_sizes(context, content, whole)
+    for one in files:
+        require_name(one)
+    return Bundle(content, name, whole)
+
+
+def _media_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _require_sizes(context: Context, content: bytes, files: Mapping[str, bytes]) -> None:
+    """Raises: TooLarge: naming what is."""
+    if len(content) > (most := context.settings.max_body_bytes):
+        raise TooLarge(f"The text has {len(content)} bytes; it may have {most}.")
+    if len(files) > MOST_BESIDE:
+        raise TooLarge(f"There are {len(files)} files beside the text; there may be {MOST_BESIDE}.")
+    for name, held in files.items():
+        if len(held) > context.files.max_file_bytes:
+            raise TooLarge(f"{name[:80]} has {len(held)} bytes; a file may have {context.files.max_file_bytes}.")
+    if (size := sum(map(len, files.values()))) > context.files.max_files_bytes:
+        raise TooLarge(f"The files have {size} bytes; those of an experiment may have {context.files.max_files_bytes}.")
+
+
+async def _in_form(request: Request) -> tuple[bytes, str, dict[str, bytes]]:
+    texts: list[tuple[str, bytes]] = []
+    files: dict[str, bytes] = {}
+    async with request.form(max_files=MOST_BESIDE + 2, max_fields=2) as form:
+        for field, value in form.multi_items():
+            name, content = await _part(field, value)
+            if field == _TEXT:
+                texts.append((name, content))
+            elif field != _FILE or name in files:
+                raise _refusal(field, f"a second file called {name}" if field == _FILE else "a field that is not read")
+            else:
+                files[name] = content
+    if len(texts) == 1 and not texts[0][0].lower().endswith(".zip"):
+        return texts[0][1], f"{_TEXT}{_ending(*texts[0])}", files
+    if texts:
+        raise _refusal(_TEXT, f"{len(texts)} texts" if len(texts) > 1 else "a zip, which is a body of its own")
+    return _choose_text(files)
+
+
+async def _part(field: str, value: UploadFile | str) -> tuple[str, bytes]:
+    if isinstance(value, str):
+        if field != _TEXT:
+            raise _refusal(field, "a value that is no file")
+        return "", value.encode("utf-8", "surrogatepass")
+    return value.filename or "", await value.read()
+
+
+def _ending(name: str, content: bytes) -> str:
+    """The ending that says the format; of a text without a name its first character does."""
+    if name.lower().endswith(_ENDINGS):
+        return ".json" if name.lower().endswith(".json") else ".yaml"
+    return ".json" if content.lstrip().startswith(b"{") else ".yaml"
+
+
+def _choose_text(files: dict[str, bytes], folder: str = "") -> tuple[bytes, str, dict[str, bytes]]:
+    """The one that is an experiment file, and the others."""
+    known = [name for name in files if name.lower().endswith(_ENDINGS)]
+    named = [name for name in known if _BEGINS.search(files[name]) or len(known) == 1]
+    if len(named) != 1:
+        found = ", ".join(named[:5] or [*files][:5]) or "no file"
+        raise _refusal(folder or _TEXT, f"{found[:200]}")
+    [name] = named
+    return files[name], f"{_TEXT}{_ending(name, files[name])}", {one: files[one] for one in files if one != name}
+
+
+def _in_zip(packed: bytes, most: int) -> tuple[bytes, str, dict[str, bytes]]:
+    """The files of the archive below the folder of the experiment file."""
+    try:
+        with zipfile.ZipFile(BytesIO(packed)) as archive:
+            files = _unpack(archive, most)
+    except (InvalidInput, TooLarge):
+        raise
+    except Exception as error:
+        # zipfile raises errors of any type over a damaged archive.
+        raise _refusal("archive", f"a damaged file ({type(error).__name__})") from error
+    texts = [one for one in files if one.lower().endswith(_ENDINGS) and _BEGINS.search(files[one])]
+    folder = str(PurePosixPath(min(texts, key=lambda one: one.count("/"))).parent) if texts else "."
+    prefix = "" if folder == "." else f"{folder}/"
+    return _choose_text({one.removeprefix(prefix): files[one] for one in files if one.startswith(prefix)}, "archive")
+
+
+def _unpack(archive: zipfile.ZipFile, most: int) -> dict[str, bytes]:
+    parts = [one for one in archive.infolist() if not one.is_dir() and not _is_hidden(one.filename)]
+    size = sum(one.file_size for one in parts)
+    if size > most or len(parts) > MOST_BESIDE + 1:
+        raise TooLarge(f"The archive has {len(parts)} files of {size} bytes; it may have {MOST_BESIDE + 1} of {most}.")
+    files: dict[str, bytes] = {}
+    for one in parts:
+        require_name(one.filename)
+        with archive.open(one) as file:
+            # The declared size of a part may be wrong.
+            files[one.filename] = file.read(one.file_size + 1)
+    return files
+
+
+def packed_of(written: str, media_type: str, files: Mapping[str, bytes]) -> bytes:
+    """The text and the files beside it as a zip, which `bundle_in` reads."""
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{_TEXT}{'.json' if 'json' in media_type else '.yaml'}", written)
+        for name, held in files.items():
+            archive.writestr(name, held)
+    return content.getvalue()
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(_HIDDEN) and part not in (".", "..") for part in name.split("/"))
+
+
+def _refusal(where: str, found: str) -> InvalidInput:
+    expected = f"one experiment file (.yaml or .json), in the field `{_TEXT}`, and files beside it in fields `{_FILE}`"
+    return InvalidInput("The files cannot be read as an experiment.", [Problem(where, found, expected)])
