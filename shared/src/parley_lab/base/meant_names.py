@@ -169,9 +169,12 @@ def meant_by(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _close(name: str, known: Sequence[str]) -> list[str]:
-    """The names that are spelt nearly alike, the nearest first. Slips are rare in a first letter."""
-    close = difflib.get_close_matches(name, known, n=3, cutoff=_CLOSE)
-    return [one for one in close if one[:1] == name[:1] or difflib.SequenceMatcher(None, one, name).ratio() >= _SURE]
+    """The names that are spelt nearly alike in any case, the nearest first. Slips are rare in a first letter."""
+    folded = {one.casefold(): one for one in reversed(known)}
+    close = difflib.get_close_matches(name, folded, n=3, cutoff=_CLOSE)
+    return [
+        folded[one] for one in close if one[:1] == name[:1] or difflib.SequenceMatcher(None, one, name).ratio() >= _SURE
+    ]
 
 
 def is_swapped(one: str, other: str) -> bool:
