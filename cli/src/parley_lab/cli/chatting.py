@@ -4,8 +4,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Final, TypeVar
 from uuid import uuid4
 
@@ -21,7 +23,6 @@ from parley_lab.cli.interrupts import Interrupted, Interrupts
 from parley_lab.cli.lab_logs import logging_to
 from parley_lab.cli.running import errors_to, while_ours
 from parley_lab.cli.screen import Screen
-from parley_lab.cli.typed_lines import TypedLines
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design import read_personas
 from parley_lab.design.persona_chat import chat_with, why_no_reply
@@ -38,6 +39,48 @@ UNANSWERED: Final = 1
 _LOOK_SECONDS: Final = 0.1
 _LONGEST_MESSAGE: Final = 10_000
 _COMMANDS: Final = "/history shows what was said, /clear begins anew, /quit ends."
+
+
+class TypedLines:
+    """The lines from a file descriptor, each once; belongs to a running loop.
+
+    A daemon thread reads them, so the end of the process need not wait for a line.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        Thread(target=self._read, args=(descriptor,), daemon=True).start()
+
+    async def next(self) -> str | None:
+        """The next line without its end; None when there are no more."""
+        line = await self._lines.get()
+        if line is None:
+            self._lines.put_nowait(None)
+        return line
+
+    def _read(self, descriptor: int) -> None:
+        rest = b""
+        # The loop may be closed before the user has typed the line.
+        with suppress(RuntimeError):
+            while chunk := _chunk(descriptor):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    self._tell(line)
+            if rest:
+                self._tell(rest)
+            self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
+
+    def _tell(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").removesuffix("\r")
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, text)
+
+
+def _chunk(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _CHUNK_BYTES)
+    except OSError:
+        return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,3 +274,6 @@ class _Conversation:
             if chat is None or not chat.is_awaiting_reply:
                 return chat
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+_CHUNK_BYTES: Final = 65536

@@ -1,26 +1,34 @@
 """Checks a stage among the others of its arm, by its own rules and by those of all kinds. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.texts import named_roles
-from parley_lab.design import conditions, reads, stays
-from parley_lab.kinds import of_everybody
+from parley_lab.design import conditions, stays
+from parley_lab.kinds import Data, Read, Use, of_everybody
 from parley_lab.kinds.questions.sheet import asked_in, misled
 from parley_lab.kinds.stages import kind_of, parts_of
 
 Json = Any
+_WHAT: Final[Mapping[str, str]] = {
+    "column": "column",
+    "number": "column of numbers",
+    "rounds": "column of numbers that is counted by round",
+    "scored": "question with a right answer",
+    "group": "result",
+    "member": "result that names a member",
+}
 
 
 def problems(stages: Sequence[StageConfig]) -> Iterator[tuple[int, Problem]]:
     """The problems of each stage after those before it, by position; `where` is relative to the stage."""
     for index, stage in enumerate(stages):
         earlier = stages[:index]
-        rules = (*kind_of(stage).problems(stage, earlier), *reads.problems(stage, earlier))
+        rules = (*kind_of(stage).problems(stage, earlier), *_bad_reads(stage, earlier))
         own = (*rules, *_unheard(stage), *stays.problems(stage), *_waits(stage))
         fields = stage.model_dump(mode="json")
         named = (*unknown_names(fields, earlier), *_unknown_roles(fields, earlier), *_unknown_compared(fields, earlier))
@@ -107,3 +115,41 @@ def _unheard(stage: StageConfig) -> Iterator[Problem]:
     if stage.audience != "private" and (parts.questions is None or parts.state is not None):
         expected = f"private: on a stage of the kind {stage.kind} its own rules say what others see"
         yield Problem("audience", stage.audience, expected)
+
+
+def _bad_reads(stage: StageConfig, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
+    """Reads of a stage that does not come before this one, or of a column that it does not have."""
+    by_id = {one.id: one for one in earlier}
+    for read in parts_of(stage).reads:
+        if read.stage in by_id:
+            yield from _columns(read, by_id[read.stage])
+        else:
+            none = Problem(read.where, repr(read.stage), "a stage that comes before")
+            yield unknown(read.where, read.stage, by_id, "stage before this one") if by_id else none
+
+
+def _columns(read: Read, stage: StageConfig) -> Iterator[Problem]:
+    data = parts_of(stage).data
+    for use in read.uses:
+        known, what = _list_known(data, use), _WHAT[use.needs]
+        if not use.column and not known:
+            yield Problem(use.where, repr(stage.id), f"a stage with a {what}: this one has none")
+        elif use.column and use.column not in known:
+            listed = one_of(use.column, known, what) if known else f"a {what}, of which this stage has none"
+            yield Problem(use.where, repr(use.column), f"{listed}, of the stage {stage.id!r}")
+
+
+def _list_known(data: Data, use: Use) -> list[str]:
+    match use.needs:
+        case "scored":
+            return [*data.scored()]
+        case "group":
+            return [one.name for one in data.group_columns()]
+        case "member":
+            return [one.name for one in data.group_columns() if one.type == "member"]
+        case "rounds":
+            return [*data.counted_by_round]
+        case "number":
+            return [one.name for one in data.columns() if one.type in ("integer", "number")]
+        case "column":
+            return [one.name for one in data.columns()]

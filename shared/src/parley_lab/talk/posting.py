@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from math import ceil
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,7 +14,6 @@ from parley_lab.contracts.audience import quote_of
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import Member
 from parley_lab.kinds.chat.config import PostLimit
-from parley_lab.kinds.chat.posting import seconds_to_wait
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import stage_of
 from parley_lab.store.batches import read_for_many
@@ -211,3 +211,15 @@ def _as_posted(scene: Scene, author: Member, posted: Row, message_text: str) -> 
         quote=quote_of(posted.quoted, None),
     )
     return {**public_message(replace(scene, now=posted.created_at), message), "reactions": posted.reactions}
+
+
+def seconds_to_wait(limit: tuple[int, float] | None, limiting_at: datetime | None, now: datetime) -> int:
+    """Whole seconds until a person may post again; 0: now.
+
+    `limit`: so many messages in so many seconds. `limiting_at`: when the message was stored that has to leave the
+    window first; None: the person has posted fewer than the limit.
+    """
+    if limit is None or limiting_at is None:
+        return 0
+    _, seconds = limit
+    return max(0, ceil(seconds - (now - limiting_at).total_seconds()))

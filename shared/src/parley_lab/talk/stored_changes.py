@@ -5,6 +5,7 @@ A change is one statement: all of it happens or, when it loses its claim, nothin
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, TIMER_ARMED, H
 from parley_lab.contracts.turn_state import turn_row
 from parley_lab.members.held_cohorts import lag_of
 from parley_lab.store.facts import FLUSH_WITH, NOTHING_PENDING, Event
-from parley_lab.store.session import Session
+from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import as_json
 from parley_lab.talk import (
     Change,
@@ -32,7 +33,7 @@ from parley_lab.talk import (
     topic_of,
     with_begun,
 )
-from parley_lab.talk.agents_typing import tell_stopped, tell_typing
+from parley_lab.talk.typing_hints import LASTS_MS, TypingHint, send
 
 log = structlog.get_logger(__name__)
 
@@ -313,7 +314,7 @@ def tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
 
 
 def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """What is told of turn-taking: whose turn it is, what is talked about; and that agents have stopped, which members
+    """The events of turn-taking: whose turn it is, the topic; and that agents have stopped, which members
     are not told: it says who is an agent."""
     if (before.turn.number, before.turn.topic) != (after.turn.number, after.turn.topic):
         holder = after.turn.holder and str(after.turn.holder)
@@ -357,3 +358,26 @@ async def decided(session: Session, scene: Scene, rule: Callable[[Scene], Change
         if not begun:
             return scene, change
         scene = with_begun(scene, begun)
+
+
+async def tell_typing(session: ReadSession, scene: Scene, change: Change) -> None:
+    """Who begins with an opening line, and whose reply is dropped while they are seen to type it."""
+    if scene.pace != "live":
+        return
+    dropped = [_hint(scene, draft.member_id, 0) for draft, _ in change.closed if draft.state == "ready"]
+    begun = [
+        _hint(scene, draft.member_id, int((draft.due_at - scene.now) / timedelta(milliseconds=1)) + LASTS_MS)
+        for draft in change.wanted
+        if draft.state == "ready" and draft.text is not None and draft.due_at is not None and draft.due_at > scene.now
+    ]
+    await send(session, dropped + begun)
+
+
+async def tell_stopped(session: ReadSession, scene: Scene, draft: Draft) -> None:
+    """The author of a reply that has lost its claim stops."""
+    if scene.pace == "live":
+        await send(session, [_hint(scene, draft.member_id, 0)])
+
+
+def _hint(scene: Scene, member_id: UUID, for_ms: int) -> TypingHint:
+    return TypingHint(scene.cohort_id, scene.thread_id, scene.stage.id, scene.scope, member_id, for_ms)

@@ -6,9 +6,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from time import monotonic
 from typing import Final
 
+import structlog
+
 from parley_lab.agent_worker.alone import Flights
 from parley_lab.agent_worker.attempts import Attempt, storable
-from parley_lab.agent_worker.counting import count_call
 from parley_lab.agent_worker.models import (
     Closed,
     Limiter,
@@ -19,10 +20,12 @@ from parley_lab.agent_worker.models import (
     RetryBudget,
     most_reply_tokens,
 )
+from parley_lab.agent_worker.models.prices import cost_usd
 from parley_lab.agent_worker.settings import WorkerSettings
 from parley_lab.base import seeds
 from parley_lab.base.clock import Clock
 from parley_lab.base.failpoints import failpoint
+from parley_lab.base.metrics import MODEL_CALLS, MODEL_COST, MODEL_SECONDS, MODEL_TOKENS
 from parley_lab.base.urgency import is_urgent
 from parley_lab.contracts.models import DEFAULT_TIMEOUT_SECONDS, ChatMessage, ModelRequest
 from parley_lab.contracts.prompts import Prompt
@@ -264,3 +267,28 @@ def _goes_alone(lease: Lease) -> bool:
 
 def _account(lease: Lease) -> str:
     return account_of(lease.provider, lease.agent.model.model)
+
+
+log = structlog.get_logger(__name__)
+
+_REAL: Final = "real"
+
+
+def count_call(lease: Lease, attempt: Attempt) -> None:
+    """Count one call that came to an end, whatever its reply is good for, and log it without its texts."""
+    reply, provider = attempt.reply, lease.provider
+    seconds = (attempt.finished_at - attempt.started_at).total_seconds()
+    MODEL_CALLS.labels(provider, reply.status).inc()
+    MODEL_SECONDS.labels(provider).observe(seconds)
+    MODEL_TOKENS.labels(provider, "in").inc(reply.tokens_in or 0)
+    MODEL_TOKENS.labels(provider, "out").inc(reply.tokens_out or 0)
+    cost = cost_usd(attempt.request.settings, reply) if lease.model_mode == _REAL else None
+    MODEL_COST.labels(provider).inc(float(cost or 0))
+    log.info(
+        "model.called",
+        draft=str(lease.draft_id),
+        provider=provider,
+        status=reply.status,
+        attempt=attempt.number,
+        duration_ms=round(seconds * 1000, 1),
+    )

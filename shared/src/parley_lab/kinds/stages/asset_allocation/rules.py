@@ -1,6 +1,7 @@
 """The rules of dividing a hundred percent between assets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from random import Random
 from typing import Literal
 
@@ -40,7 +41,6 @@ from parley_lab.kinds.stages.asset_allocation.config import (
     Asset,
     AssetAllocationStage,
 )
-from parley_lab.kinds.stages.asset_allocation.consensus import consensus
 from parley_lab.kinds.stages.asset_allocation.dividing import (
     ORDER,
     Division,
@@ -215,6 +215,30 @@ def agreement(stage: AssetAllocationStage, view: LabView) -> dict[str, Json]:
     """How much those agree who have divided; empty without any."""
     given = [divided for one in view.members if (divided := shares(stage, view.answer(one.id, PAGE)))]
     return {CONSENSUS: round(consensus(given), 2)} if given else {}
+
+
+def consensus(given: Sequence[Mapping[str, float]]) -> float:
+    """The score of these divisions, each with the share of every asset: 100 when all are the same, or there is one.
+
+    Three quarters of Krippendorff's alpha with squared differences, for which the shares of an asset are the ratings of
+    one thing, and a quarter of the whole, within the bounds.
+    """
+    if len(given) < 2:
+        return 100.0 * len(given)
+    ratings = [[one[asset] for one in given] for asset in given[0]]
+    observed = _mean(_difference(each) for each in ratings)
+    expected = _difference([share for each in ratings for share in each])
+    alpha = 100.0 if observed == 0 else (1 - observed / expected) * 100
+    return min(100.0, max(0.0, (3 * alpha + 100) / 4))
+
+
+def _difference(values: Sequence[float]) -> float:
+    return _mean((one - other) ** 2 for one, other in combinations(values, 2))
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found)
 
 
 KIND = AssetAllocation()

@@ -1,9 +1,11 @@
 """The rules of profiles: chosen on the page, or drawn; set when the member goes on."""
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final, Literal
 
 from parley_lab.contracts.experiment import Profile
+from parley_lab.contracts.languages import ENGLISH, NameLanguage
 from parley_lab.kinds import (
     PAGE,
     Ask,
@@ -13,8 +15,10 @@ from parley_lab.kinds import (
     Completion,
     Data,
     Done,
+    Draws,
     Json,
     Label,
+    Member,
     OwnView,
     PageContent,
     Parts,
@@ -25,8 +29,7 @@ from parley_lab.kinds import (
 )
 from parley_lab.kinds.stages.profile.choosing import ProfileQuestions, ProfileScripts
 from parley_lab.kinds.stages.profile.config import ProfileStage, Set
-from parley_lab.kinds.stages.profile.drawing import NameDraws, profile_of
-from parley_lab.kinds.stages.profile.sets import AVATARS
+from parley_lab.kinds.stages.profile.sets import AVATARS, SETS, anonymous
 
 _COLUMNS: Final = (
     Column("name", Label("Name", "name"), "text"),
@@ -39,7 +42,7 @@ class ProfilePage(PageContent):
     kind: Literal["profile"] = "profile"
     set: Set
     avatars: list[str]
-    """What to choose the avatar from; empty where any is allowed, and where the profile is drawn."""
+    """The avatars to choose from; empty where any is allowed, and where the profile is drawn."""
     name: str
     """How the others know the reader from here on; as before, as long as the reader has not chosen."""
     avatar: str
@@ -92,7 +95,7 @@ class _ProfileData(Data):
 
 
 def _profile(stage: ProfileStage, view: OwnView) -> Profile | None:
-    """What was chosen or drawn for the reader; None before."""
+    """The profile that was chosen or drawn for the reader; None before."""
     chosen: Mapping[str, Json] | None = view.own.get(PAGE)
     if chosen is not None:
         return Profile(**chosen)
@@ -109,6 +112,47 @@ def _as_known(found: Profile, view: OwnView) -> Profile:
 def in_words(profile: Profile) -> str:
     name = f"{profile.avatar} {profile.name}".strip()
     return f"{name} ({profile.pronouns})" if profile.pronouns else name
+
+
+_ORDER: Final = "order"
+_PLACES: Final = "places"
+"""The key of the draws of one set, before members of a cohort could have different ones."""
+_LANGUAGE: Final = "language"
+"""Of all sets; not there: English."""
+
+
+class NameDraws(Draws):
+    """The order of the set, and the place of each member in it: the place of the seat, in any order of arrival."""
+
+    def __init__(self, set_name: str) -> None:
+        self._set = set_name
+
+    def beginning(self, rng: Random, language: NameLanguage) -> dict[str, Json]:
+        return {} if language == ENGLISH else {_LANGUAGE: language}
+
+    def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
+        """A member from another cohort whose place is taken here gets the next free one."""
+        known = drawn.get(self._set, drawn)
+        numbers = range(len(SETS[ENGLISH][self._set]))
+        order = known.get(_ORDER) or rng.sample(numbers, len(numbers))
+        places: dict[str, int] = dict(known.get(_PLACES, {}))
+        taken = set(places.values())
+        for one in members:
+            if one.path not in places:
+                of_seat = int(one.path.rpartition("/m")[2].partition(".")[0]) - 1
+                places[one.path] = of_seat if of_seat not in taken else max(taken) + 1
+                taken.add(places[one.path])
+        return {**drawn, self._set: {_ORDER: order, _PLACES: places}}
+
+
+def profile_of(set_name: str, draws: Mapping[str, Any], path: str) -> Profile | None:
+    """What was drawn for this member; None before it was."""
+    of_set = draws.get(set_name, draws)
+    place = of_set.get(_PLACES, {}).get(path)
+    if place is None:
+        return None
+    entries = SETS[draws.get(_LANGUAGE, ENGLISH)][set_name]
+    return anonymous(entries[of_set[_ORDER][place % len(entries)]], place // len(entries))
 
 
 KIND = ProfileKind()

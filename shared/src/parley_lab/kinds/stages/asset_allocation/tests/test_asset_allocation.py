@@ -13,9 +13,8 @@ from parley_lab.kind_checks.trial import findings
 from parley_lab.kinds import PAGE, Ask, Column, OwnView, Part, Question, StageRead
 from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.asset_allocation.config import AssetAllocationStage
-from parley_lab.kinds.stages.asset_allocation.consensus import consensus
 from parley_lab.kinds.stages.asset_allocation.dividing import drawn, shares
-from parley_lab.kinds.stages.asset_allocation.rules import KIND, ShareQuestions, agreement, names_of
+from parley_lab.kinds.stages.asset_allocation.rules import KIND, ShareQuestions, agreement, consensus, names_of
 from parley_lab.testing.thread_world import a_member
 from parley_lab.testing.views import lab, own
 

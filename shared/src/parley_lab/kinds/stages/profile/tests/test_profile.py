@@ -16,7 +16,7 @@ from parley_lab.contracts.languages import NameLanguage
 from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, Question, SetProfile, UnusableReply
 from parley_lab.kinds.stages.profile import KIND
 from parley_lab.kinds.stages.profile.config import ProfileStage, Set
-from parley_lab.kinds.stages.profile.drawing import NameDraws, profile_of
+from parley_lab.kinds.stages.profile.rules import NameDraws, profile_of
 from parley_lab.kinds.stages.profile.sets import AVATARS, SETS
 from parley_lab.testing.views import own
 from parley_lab.views.playing import drawn

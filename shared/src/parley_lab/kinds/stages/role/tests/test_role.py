@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from parley_lab.kinds import Blocked, Done, Member
 from parley_lab.kinds.stages.role.config import RoleStage, players
-from parley_lab.kinds.stages.role.draws import RoleDraws
-from parley_lab.kinds.stages.role.rules import KIND
+from parley_lab.kinds.stages.role.rules import KIND, RoleDraws
 from parley_lab.testing.thread_world import a_member
 from parley_lab.testing.views import own
 
