@@ -61,6 +61,8 @@ async def test_drawn_rows_are_the_same_on_the_page_in_the_prompt_and_in_the_data
         of_bob = await ana.prompts("Bob", "guesses")
 
     assert wide["Ana"]["understood.passed"] == "true"
+    assert {row["question"] for row in long} == {"guess", "sure"}
+    assert all(f"{row['row']}.{row['question']}" == row["field"] for row in long)
     of_ana = sorted(_of(long, wide["Ana"]), key=lambda one: int(one["place"]))
     assert {row["field"]: row["label"] for row in of_ana} == asked
     assert [row["place"] for row in of_ana] == [f"{place}" for place in (1, 2, 3, 4) for _ in range(2)]

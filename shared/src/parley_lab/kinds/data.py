@@ -37,11 +37,13 @@ class Column:
 class RowAsked:
     """The row of a table that a question is about.
 
-    `place`: its place among those that the member was asked about, from 1; None: it is not known yet. `levels`: those
-    that were drawn for it and the member, by name.
+    `question`: the id of the question in the file, which all rows share. `place`: the place of the row among those that
+    the member was asked about, from 1; None: it is not known yet. `levels`: those that were drawn for it and the
+    member, by name.
     """
 
     id: str
+    question: str
     place: int | None
     levels: Mapping[str, str] = field(default_factory=dict)
 

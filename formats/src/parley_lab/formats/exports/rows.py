@@ -88,8 +88,8 @@ ANSWER_COLUMNS: Final = (
 )
 PROCESS_COLUMNS: Final = ("pasted_characters", "keys", "out_of_focus", "seconds")
 """How an answer came about, where the experiment records it."""
-ROW_COLUMNS: Final = ("row", "place")
-"""Which row of a table a question was about, where stages ask about rows."""
+ROW_COLUMNS: Final = ("row", "question", "place")
+"""The row of a table that a question was about, and the question of the file, where stages ask about rows."""
 VARIABLE_COLUMNS: Final = ("cohort_path", "cohort", "treatment", "member_path", "scope", "name", "value", "draw")
 MESSAGE_COLUMNS: Final = (
     "message_id",
@@ -312,7 +312,7 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
 
 def _row(row: RowAsked | None) -> dict[str, Json]:
     levels = {} if row is None else {f"level.{name}": level for name, level in row.levels.items()}
-    return {} if row is None else {"row": row.id, "place": row.place, **levels}
+    return {} if row is None else {"row": row.id, "question": row.question, "place": row.place, **levels}
 
 
 def _process_of(field: str, process: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:

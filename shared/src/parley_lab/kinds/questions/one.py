@@ -54,5 +54,5 @@ def answered(question: BaseQuestion, answer: Json, *, asked_as: str = PAGE) -> A
         text=question.in_words(answer) if is_told else None,
         is_correct=question.is_correct(answer),
         asked_as=asked_as,
-        row=None if (row := question.row) is None else RowAsked(row.id, row.number, row.levels),
+        row=None if (row := question.row) is None else RowAsked(row.id, row.asks, row.number, row.levels),
     )

@@ -66,7 +66,7 @@ class SurveyData(Data):
         line = one.answered(question, answer, asked_as=key)
         if line.row is None or not self._stage.is_drawn_of_rows:
             return line
-        row = RowAsked(line.row.id, None)
+        row = RowAsked(line.row.id, line.row.question, None)
         return replace(line, label=question.id, is_correct=None, row=row) if line.row.levels else replace(line, row=row)
 
 
