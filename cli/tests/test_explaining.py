@@ -41,6 +41,18 @@ def test_arms_are_told_apart_where_the_stage_differs() -> None:
     ]
 
 
+def test_what_numbers_of_a_row_add_up_to_is_told_below_them() -> None:
+    parts = [{"id": one, "kind": "number", "title": "{{row.what}}?", "group": "all"} for one in ("a", "b")]
+    groups = {"all": {"total": {"equals": 100}}}
+    stage = {"id": "shares", "kind": "survey", "rows": ITEMS[:2], "questions": parts, "groups": groups}
+    cohorts = [{"seats": [{"open": True}]}]
+
+    lines = explained(validate({"parley": 1, "name": "A", "stages": [stage], "cohorts": cohorts}), "shares")
+
+    assert lines[4] == "    The answers to r0.a, r0.b are numbers that add up to exactly 100."
+    assert lines[8] == "    The answers to r1.a, r1.b are numbers that add up to exactly 100."
+
+
 @pytest.mark.parametrize("stage", ["end", "gueses"])
 def test_a_stage_without_questions_says_so(stage: str) -> None:
     with pytest.raises(NotFound):

@@ -11,9 +11,11 @@ from parley_lab.base.meant_names import what_is_known
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Experiment, resolve
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.questions.answers import together
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.drawn_rows import asked_of, row_id_of
 from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.questions.sheet import QuestionPage
 from parley_lab.kinds.stages import kind_of
 from parley_lab.views.builder import Facts, People, own_view
 from parley_lab.views.playing import drawn
@@ -58,6 +60,8 @@ def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]
             yield f"  row {row.id} ({place} of {len(rows)}{levels})"
         for one in questions:
             yield f"    {one.id}  {one.title}  [{one.asked()}]"
+        if isinstance(stage, QuestionPage) and row is not None:
+            yield from (f"    {line}" for line in together(stage, [one.id for one in questions]))
     if len(rows) > _ROWS_SHOWN:
         yield f"  ... and {len(rows) - _ROWS_SHOWN} more"
 
