@@ -216,17 +216,22 @@ def guests(data_dir: Path, run: str) -> str:
     async def work(lab: LabAtHand, found: Row) -> str:
         listed = await _decided(lab, lambda session: guests_of(session, found.id))
         forgotten = await _decided(lab, lambda session: forgotten_guests(session, found.id))
-        if not listed and not forgotten:
-            return f"{found.name!r} has no guest list: everybody who has the link may join."
-        came = sum(one.path is not None for one in listed)
-        lines = [f"{one.external_id}\t{'-' if one.path is None else f'{one.path} {one.status}'}" for one in listed]
-        lines += [f"{came} of {len(listed)} have joined."] if listed else []
-        if forgotten:
-            guests_are = "1 guest is" if forgotten == 1 else f"{forgotten} guests are"
-            lines.append(f"{guests_are} not shown: their data was deleted. The list stays closed to everybody else.")
-        return "\n".join(lines)
+        return "\n".join(guest_lines(found.name, listed, forgotten))
 
     return _with_run(data_dir, run, work)
+
+
+def guest_lines(name: str, listed: Sequence[Row], forgotten: int) -> list[str]:
+    """The guests of a run, who came of them, and how many are not shown because their data was deleted."""
+    if not listed and not forgotten:
+        return [f"{name!r} has no guest list: everybody who has the link may join."]
+    came = sum(one.path is not None for one in listed)
+    lines = [f"{one.external_id}\t{'-' if one.path is None else f'{one.path} {one.status}'}" for one in listed]
+    lines += [f"{came} of {len(listed)} have joined."] if listed else []
+    if forgotten:
+        guests_are = "1 guest is" if forgotten == 1 else f"{forgotten} guests are"
+        lines.append(f"{guests_are} not shown: their data was deleted. The list stays closed to everybody else.")
+    return lines
 
 
 def link(data_dir: Path, run: str, url: str | None) -> str:
