@@ -4,9 +4,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.giving_back import give_back
+from parley_lab.people.presence import apply_rule
+from parley_lab.people.rooms import partners_of
 from parley_lab.people.standing_in import stand_in
 from parley_lab.store.session import Database
 from tests.flows.meeting import Meeting, study, study_at_one_clock
@@ -119,6 +122,41 @@ async def test_no_agent_stands_in_for_a_person_who_waits_for_a_group(database: D
 
         assert not await let_stand_in(meeting, waits)
         assert (await row(meeting, waits)).player == "person"
+
+
+async def test_a_person_who_is_gone_while_they_wait_for_a_group_drops_out_where_an_agent_would_stand_in(
+    database: Database,
+) -> None:
+    document = ROUNDS.replace(
+        "{id: talk, kind: group_chat,", "{id: talk, kind: group_chat, when_gone: replace, stand_in: ada,"
+    )
+    async with study_at_one_clock(database, document) as meeting:
+        gone = await id_of(await meeting.come("A"))
+        now = meeting.lab.clock.now()
+        async with meeting.lab.database.transaction() as session:
+            found = {"member_id": gone, "now": now}
+            await session.run(text("UPDATE presence SET gone_at = :now WHERE member_id = :member_id"), found)
+        meeting.lab.clock.advance(61)
+
+        async with meeting.lab.database.transaction() as session:
+            assert await apply_rule(session, gone, meeting.lab.clock.now())
+
+        found_now = await row(meeting, gone)
+        assert (found_now.player, found_now.status) == ("person", "dropped_out")
+
+
+async def test_people_have_met_those_who_moved_to_their_group(database: Database) -> None:
+    async with study_at_one_clock(database, ROUNDS) as meeting:
+        people = await a_group(meeting, "ABCD")
+        ids = {name: await id_of(person) for name, person in people.items()}
+
+        assert (await move(meeting, ids["A"], "c2")).status_code == 200
+        await people["A"].post("/v1/me/transfer", {"accept": True})
+
+        async with meeting.lab.database.read() as session:
+            met = await partners_of(session, UUID(meeting.experiment_id), [*ids.values()])
+        assert met[ids["A"]] == {ids["B"], ids["C"], ids["D"]}
+        assert met[ids["B"]] == {ids["A"]}
 
 
 async def test_an_added_agent_begins_where_the_group_was_made_and_ends_before_the_next_meeting(

@@ -96,6 +96,16 @@ ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
             "stages[1].block",
             "a stage outside the block",
         ),
+        (
+            {"stages": [SURVEY, IN_BLOCK[0], TALK, IN_BLOCK[1]], "assigned": [OWN_ORDER]},
+            "stages[3].block",
+            "people meet at 'talk'",
+        ),
+        (
+            {"stages": [SURVEY, IN_BLOCK[0], TALK, IN_BLOCK[1]], **arm(order={"cases": ["q", "p"]}), **BY_PARTICIPANT},
+            "treatments[1].order",
+            "on one side of a meeting",
+        ),
         (pair(match={"never_again": True}), "cohorts[0].match.never_again", "several stages"),
         (
             {"stages": [SURVEY, TALK, {**TALK, "id": "two"}], **pair(at=["talk", "two"]), **arm()},
@@ -206,6 +216,9 @@ def test_a_mistake_is_told_at_its_place(changes: dict[str, Any], where: str, exp
         matched(kinds=[{"id": "a", "want": {"pro": 1}}, {"id": "b", "want": {"con": 1}}], balance=True),
         {**arm(stages={"ask": {"name": "Other"}}), "allocation": {"by": "participant"}},
         {"stages": [ASK, TALK, {**LAST, "show_if": FOR}]},
+        {"stages": [SURVEY, *IN_BLOCK, TALK], "assigned": [OWN_ORDER]},
+        {"stages": [SURVEY, *IN_BLOCK, TALK], **arm(order={"cases": ["q", "p"]}), **BY_PARTICIPANT},
+        {"stages": [SURVEY, TALK, *IN_BLOCK, TWO], "assigned": [OWN_ORDER], **pair(at=["talk", "two"])},
         {"stages": [SURVEY, TALK, {**LAST, "show_if": {"treatment": "b"}}], **arm()},
         {
             "stages": [SURVEY, {**LAST, "show_if": {"treatment": "b"}}, TALK],

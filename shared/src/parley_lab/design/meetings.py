@@ -5,6 +5,7 @@ An arm of a group is drawn when it is made, so all arms are the same up to there
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product, takewhile
 from typing import Any, Final
@@ -96,6 +97,25 @@ def _beside(index: int, file: Meeting) -> Iterator[Problem]:
             yield Problem(f"assigned[{number}].across", "cohort", expected)
 
 
+def _arms_apart(meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
+    """Arms of participants that have a stage on another side of a meeting: those who meet would not all come there."""
+    usual = _sides(file.in_order, meetings)
+    for index, treatment in file.treatments.items() if file.by_participant else ():
+        with suppress(KeyError, StopIteration):
+            whole = treatment.model_copy(update={"leave_out": ()})
+            own = _sides(arm.in_order(file.in_order, whole), meetings)
+            if moved := [one for one in usual if own[one] != usual[one]]:
+                found = f"{', '.join(moved)} on another side of {' or '.join(map(repr, meetings))}, where people meet"
+                yield Problem(f"treatments[{index}].order", found, "orders that keep stages on one side of a meeting")
+
+
+def _sides(in_order: Sequence[StageConfig], meetings: Sequence[str]) -> dict[str, int]:
+    """How many meetings have begun on each stage, by its id."""
+    ids = [one.id for one in in_order]
+    places = [ids.index(one) for one in meetings]
+    return {one: _group_at(place, places) for place, one in enumerate(ids)}
+
+
 def _before(stage_id: str, file: Meeting) -> Iterator[Problem]:
     ahead = _ahead_of(stage_id, file)
     of_cohort = {name for one in file.assigned if _is_of_cohort(one) for name in one.names}
@@ -129,11 +149,27 @@ def _left_out(meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
     for stage_id, (index, treatment) in product(meetings[1:], file.treatments.items()):
         if stage_id in treatment.leave_out:
             yield Problem(f"treatments[{index}].leave_out", repr(stage_id), _NOT_LEFT_OUT.format(stage=stage_id))
-    ordered = {one.block for one in file.assigned if isinstance(one, Permutation)} - {None}
-    for stage_id in meetings:
-        if file.stages[place := _place(stage_id, file)].block in ordered:
-            expected = "a stage outside the block: people come to it at different times"
-            yield Problem(f"stages[{place}].block", f"{stage_id!r}, where people meet", expected)
+    yield from _own_orders(meetings, file)
+    yield from _arms_apart(meetings, file)
+
+
+def _own_orders(meetings: Sequence[str], file: Meeting) -> Iterator[Problem]:
+    """Blocks in an order of each participant, some stages of which are on the other side of a meeting."""
+    ordered = {one.block for one in file.assigned if isinstance(one, Permutation)}
+    places = [_place(stage_id, file) for stage_id in meetings]
+    for block in sorted(filter(None, ordered)):
+        mine = [place for place, stage in sorted(file.stages.items()) if stage.block == block]
+        for place in mine:
+            where = f"stages[{place}].block"
+            if place in places:
+                expected = "a stage outside the block: people come to it at different times"
+                yield Problem(where, f"{file.stages[place].id!r}, where people meet", expected)
+            elif _group_at(place, places) != _group_at(mine[0], places):
+                meeting = file.stages[places[_group_at(mine[0], places)]].id
+                found = f"a stage after {meeting!r}, in a block that begins before it"
+                yield Problem(
+                    where, found, f"another block: people meet at {meeting!r} after the whole block, or before it"
+                )
 
 
 def _of_rules(stage_id: str, file: Meeting) -> Iterator[Problem]:
