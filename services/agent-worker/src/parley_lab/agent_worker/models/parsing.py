@@ -29,7 +29,8 @@ _NAME: Final = rf"(?:{_QUOTES}[^\"\n]{{1,80}}{_QUOTES}|[\w.-]+)\s*[:=]"
 # A value without quotes, such as `5 tokens`: what is before it, the value, or a text to pass over.
 _BARE_VALUE: Final = re.compile(
     r"""("(?:\\.|[^"\\])*"|(?<=[:\[,{\s])'(?:\\.|[^'\\])*')"""
-    r"""|(:\s*|[\[,]\s*(?![^,\]}\n]*:))([^\s"'\u201c\u201d\[\]{},:/#][^"\[\]{},\n]*?)(?=\s*(?:[,}\]\n/#]|$))"""
+    r"""|(:\s*|[\[,]\s*(?![^,\]}\n]*:))"""
+    r"""([^\s"'\u201c\u201d\[\]{},:/#][^\s"\[\]{},]*(?:[ \t]+[^\s"\[\]{},/#][^\s"\[\]{},]*)*)(?=\s*(?:[,}\]\n/#]|$))"""
 )
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _HAS_NUMBER_OR_CONSTANT: Final = re.compile(r"\d|^(?:true|false|null|none)\W", re.I)
