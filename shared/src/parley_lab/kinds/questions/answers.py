@@ -79,7 +79,7 @@ def wrong_totals(stage: QuestionPage, stored: PageAnswer, missing: Collection[st
     A group of which nothing is shown, or nothing had to be answered and was, comes to nothing.
     """
     for shown, unfit in _find_missed_totals(stage, stored, missing):
-        found = f"{unfit.params['sum']:g} in all"
+        found = f"{rules.as_text(unfit.params['sum'])} in all"
         yield Problem(shown[-1], found, unfit.expected, code=unfit.code, params=unfit.params)
 
 

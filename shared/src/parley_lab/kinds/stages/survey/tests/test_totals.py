@@ -56,6 +56,13 @@ def test_numbers_of_a_group_come_to_their_total() -> None:
     assert refused(stage, {"rent": -1, "food": 30}) == [("rent", "at_least")]
 
 
+def test_a_large_sum_is_told_as_it_is() -> None:
+    with pytest.raises(InvalidInput) as error:
+        answers.check(survey(PAGE), {"rent": 1234567, "food": 0.5}, {})
+
+    assert [one.found for one in error.value.problems] == ["1234567.5 in all"]
+
+
 def test_the_lines_of_a_grid_come_to_their_total() -> None:
     rows = [{"id": one, "text": one} for one in "ab"]
     grid = {"id": "g", "kind": "grid", "title": "G", "upper": 100, "rows": rows, "total": {"at_most": 100}}
