@@ -51,7 +51,7 @@ FILE: dict[str, Any] = {
 }
 
 
-async def answered(ana: Person) -> str:
+async def answer_both(ana: Person) -> str:
     """Ana answers both surveys; the title of what she was asked about the sea."""
     shown = (await ana.page("guesses"))["view"]["questions"]
     await ana.go_on("guesses", {"sea.guess": 7})
@@ -61,7 +61,7 @@ async def answered(ana: Person) -> str:
 
 async def test_a_page_keeps_the_rows_of_the_arm_in_which_it_was_answered(database: Database, tmp_path: Path) -> None:
     async with playing(database, **FILE) as ana:
-        title = await answered(ana)
+        title = await answer_both(ana)
         (seat,) = await ana.lab.rows("SELECT id FROM members WHERE path = 'c1/m1'")
         (target,) = await ana.lab.rows("SELECT id FROM cohorts WHERE path = 'c2'")
         async with database.transaction() as session:
@@ -93,7 +93,7 @@ async def test_a_page_keeps_the_rows_of_the_arm_in_which_it_was_answered(databas
 
 async def test_nothing_of_rows_is_left_of_a_person_who_is_forgotten(database: Database, tmp_path: Path) -> None:
     async with playing(database, **FILE) as ana:
-        await answered(ana)
+        await answer_both(ana)
         async with database.transaction() as session:
             (seat,) = await session.all(text("SELECT id, path FROM members WHERE path = 'c1/m1'"))
             await forget(session, seat.id, seat.path, "Ana")
