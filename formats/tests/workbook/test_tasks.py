@@ -223,6 +223,6 @@ def test_a_problem_says_where_what_is_wrong_what_is_expected_what_was_found_and_
 
     assert str(only_problem(values)) == (
         "interview_prompts!I3: it looks like a list and cannot be read as one: something in it is neither a text nor a "
-        "number; expected a list such as [1, 2, 3], a range such as (0, 5), or a text; or a dict with one of them for "
-        "each role; found '[a, b]'. Hint: texts in a list need quotes."
+        "number (found '[a, b]'). Expected: a list such as [1, 2, 3], a range such as (0, 5), or a text; or a dict "
+        "with one of them for each role. Hint: texts in a list need quotes."
     )

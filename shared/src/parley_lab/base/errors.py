@@ -30,6 +30,9 @@ IN_FULL: Final = OF_AN_OBJECT | {UNKNOWN_NAME, REPEATED_ID}
 """The codes of problems whose `wrong` and `hint` say what is wrong and what to type, without `found` and `expected`."""
 
 
+_BLANK: Final = ("nothing", "a blank cell")
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem of some input.
@@ -57,7 +60,8 @@ class Problem:
         if not self.wrong:
             return f"{place}found {self.found}; expected {self.expected}"
         hint = f" Hint: {self.hint}." if self.hint else ""
-        return f"{place}{self.wrong}; expected {self.expected}; found {self.found}.{hint}"
+        found = "" if self.found in _BLANK else f" (found {self.found})"
+        return f"{place}{self.wrong}{found}. Expected: {self.expected}.{hint}"
 
     def place(self) -> str:
         """The path of the part to mend: for a field that is missing or unknown, the object around it."""
