@@ -1,6 +1,7 @@
 """Fixtures that every member relies on, and the rule that no test reaches the network."""
 
 import asyncio
+import gc
 import socket
 import subprocess
 import sys
@@ -199,18 +200,36 @@ def test_a_node_of_a_run_takes_connections_and_ends_with_it(monkeypatch: pytest.
     assert not rabbitmq_node.speaks_amqp(server.url)
 
 
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "several"])
 def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
-    pytester: pytest.Pytester, without_rabbitmq: None
+    pytester: pytest.Pytester, without_rabbitmq: None, processes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{pytester.path}/no-engine")
     pytester.makepyprojecttoml(
         '[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\n'
         'markers = ["services", "rabbitmq"]\nfilterwarnings = ["error"]\n'
     )
     pytester.makepyfile("def test_left_out(amqp_url): pass")
 
-    result = pytester.runpytest_subprocess("-p", "parley_lab.testing.plugin", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess(*processes, "-p", "parley_lab.testing.plugin", "-p", "no:cacheprovider")
 
     assert (result.ret, result.parseoutcomes()) == (pytest.ExitCode.OK, {"skipped": 1}), result.stderr.str()
+
+
+def test_an_engine_that_does_not_answer_leaves_no_socket_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine")
+    before = _open_sockets()
+
+    with pytest.raises(services.NoServer, match="no Docker engine answers"):
+        services.require_docker()
+
+    assert _open_sockets() == before
+
+
+def _open_sockets() -> set[int]:
+    """Those on this machine, by their number."""
+    found = [one for one in gc.get_objects() if isinstance(one, socket.socket)]
+    return {one.fileno() for one in found if one.family == socket.AF_UNIX and one.fileno() >= 0}
 
 
 @pytest.mark.docker
