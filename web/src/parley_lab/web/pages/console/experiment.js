@@ -1,5 +1,5 @@
 /** One experiment: its name and state, what can be done with it, and its pages. */
-import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { go } from "./address.js";
 import { get } from "./api.js";
 import { Board } from "./board.js";
@@ -51,7 +51,10 @@ function Tabs({ id, here, isDraft }) {
   /** @type {[string, string][]} */
   const all = [["", t("Board")], ["threads", t("Conversations")], ["calls", t("Calls")], ["file", t("File")], ["see", t("See as")], ["arena", t("Arena")], ["results", t("Results")], ["data", t("Data")]];
   const shown = all.filter(([page]) => (page === "" || page in PAGES) && (isDraft ? OF_DRAFTS.includes(page) : page !== "arena"));
-  return html`<nav class="c-tabs" aria-label=${t("Pages of the experiment")}>
+  const nav = useRef(/** @type {HTMLElement | null} */ (null));
+  // On a phone some tabs are beyond the edge.
+  useEffect(() => nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [here]);
+  return html`<nav class="c-tabs" ref=${nav} aria-label=${t("Pages of the experiment")}>
     ${shown.map(([page, name]) => html`<a href=${`/console/e/${id}${page && `/${page}`}`} aria-current=${page === here ? "page" : undefined}>${name}</a>`)}</nav>`;
 }
 
