@@ -48,7 +48,8 @@ def _copied(table: str, column: str, kind: object) -> str:
     if column in _NOT_OF_AN_EXPERIMENT:
         return f't."{column}"'
     if isinstance(kind, ARRAY) and isinstance(kind.item_type, Uuid):
-        return f'(SELECT array_agg(CAST(md5(CAST(o AS text) || copy.n) AS uuid)) FROM unnest(t."{column}") o)'  # noqa: S608
+        copied = f'ARRAY(SELECT CAST(md5(CAST(o AS text) || copy.n) AS uuid) FROM unnest(t."{column}") o)'  # noqa: S608
+        return f'CASE WHEN t."{column}" IS NOT NULL THEN {copied} END'
     if isinstance(kind, Uuid):
         return f'CAST(md5(CAST(t."{column}" AS text) || copy.n) AS uuid)'
     if column in ("token_hash", "join_code", "code"):
