@@ -11,10 +11,11 @@ from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
 
-FULL_PAGE: Final = 7
+FULL_PAGE: Final = 6
 """How many statements the page of a full study takes at most, however many people are in it."""
 TERMS: Final = {"id": "terms", "kind": "terms_of_service", "lines": ["Do you agree?"]}
 TASK: Final = {"id": "task", "kind": "survey", "questions": [{"id": "q", "kind": "text", "title": "Why?"}]}
+LAST: Final = {"id": "last", "kind": "info", "lines": ["Bye"]}
 TEN: Final[dict[str, Any]] = {
     "pace": "live",
     "stages": [TERMS, TASK],
@@ -131,20 +132,22 @@ async def test_a_full_study_says_whether_a_place_may_get_free(api: Api) -> None:
 
 
 async def test_a_page_of_a_full_study_reads_whether_a_place_may_get_free_in_few_statements(api: Api) -> None:
-    cohorts = [{"seats": [{"open": True, "count": 3}], "count": 3}]
-    experiment_id = await api.running(**{**TEN, "treatments": [], "cohorts": cohorts})
+    cohorts = [{"seats": [{"open": True, "count": 8}]}, {"seats": [{"open": True}]}]
+    experiment_id = await api.running(
+        **{**TEN, "treatments": [], "joining": "by_arrival", "stages": [TERMS, TASK, LAST], "cohorts": cohorts}
+    )
     people = [await api.join(experiment_id, f"P{number}") for number in range(9)]
     for person in people[:8]:
         await api.advance(person, "terms", {"accepted": True})
         await api.advance(person, "task", {"q": "So."})
     code = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()["join_code"]
     listed = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
-    await api.client.get(f"/v1/join/{code}")
+    found = (await api.client.get(f"/v1/join/{code}")).json()
 
     with counted() as sent:
-        found = (await api.client.get(f"/v1/join/{code}")).json()
+        assert not (await api.client.get(f"/v1/join/{listed[0]['join_code']}")).json()["may_get_free"]
     of_cohorts = [(await api.client.get(f"/v1/join/{one['join_code']}")).json()["may_get_free"] for one in listed]
 
     assert (found["state"], found["may_get_free"]) == ("full", True)
-    assert of_cohorts == [False, False, True]
+    assert of_cohorts == [False, True]
     assert len(sent) <= FULL_PAGE
