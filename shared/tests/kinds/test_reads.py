@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from parley_lab.contracts.experiment import Profile, StageConfig
-from parley_lab.design import reads
+from parley_lab.design import sequences
 from parley_lab.kinds import PAGE, Column, Data, Json, Parts, Read, Use
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import parts_of, read_stage
@@ -51,7 +51,7 @@ def a_stage_that_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         return made.get(stage.id) or parts_of(stage)
 
     monkeypatch.setattr(views, "parts_of", parts)
-    monkeypatch.setattr(reads, "parts_of", parts)
+    monkeypatch.setattr(sequences, "parts_of", parts)
 
 
 def row(name: str, kind: str = "participant") -> Attendee:
@@ -127,14 +127,14 @@ def test_the_lab_reads_everybody_and_makes_the_result_of_all_answers() -> None:
     [((QUIZ, VOTE), set()), ((VOTE,), {"quiz"}), ((QUIZ,), {"vote"}), ((), {"quiz", "vote"})],
 )
 def test_a_stage_that_is_not_earlier_cannot_be_read(earlier: tuple[StageConfig, ...], where: set[str]) -> None:
-    assert {problem.where for problem in reads.problems(SUM, earlier)} == where
+    assert {problem.where for problem in sequences._bad_reads(SUM, earlier)} == where
 
 
 def test_a_column_that_is_not_there_is_told_at_its_place() -> None:
     quiz = QUIZ.model_copy(update={"questions": QUIZ.model_dump()["questions"][1:]})
     again = read_stage(quiz.model_dump(mode="json", warnings=False))
 
-    (found,) = reads.problems(SUM, (again, VOTE))
+    (found,) = sequences._bad_reads(SUM, (again, VOTE))
 
     assert (found.where, found.found) == ("of", "'right'")
     assert "a question with a right answer, of which this stage has none" in found.expected
