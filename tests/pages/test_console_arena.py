@@ -4,7 +4,7 @@ import re
 from typing import Any, Final, Literal
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, FilePayload, Page, expect
 
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
@@ -205,3 +205,72 @@ async def test_the_replay_moves_only_where_motion_is_wanted(
     await context.close()
 
     assert (moved == "none") == (motion == "reduce")
+
+
+@pytest.mark.grid
+@pytest.mark.waits(60, reason="an arena is played, and three pages are looked at")
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light"), (390, "dark")])
+async def test_pages_of_an_arena_can_be_read_in_every_window(
+    browser: Browser, lab: RunningLab, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    context = await browser.new_context(
+        base_url=lab.url, viewport={"width": width, "height": 800}, color_scheme=scheme, locale="en"
+    )
+    draft = lab.ask("POST", "/v1/experiments", DRAFT, media_type="application/yaml")
+    game = "?player=tft&opponent=coin&game=c1&stage=game"
+    made = lab.ask("POST", "/v1/experiments", arena("tft", "coin", "alld"))
+    lab.ask("POST", f"/v1/experiments/{made['id']}/start")
+    page = await signed_in(context, lab, f"/console/e/{made['id']}")
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible(timeout=40_000)
+
+    results = f"{made['id']}/results"
+    for path in (f"{draft['id']}/arena", results, f"{results}?player=tft&opponent=coin", results + game):
+        await page.goto(f"/console/e/{path}")
+        await expect(page.locator("h2").first).to_be_visible()
+        # A chart below the window waits until it comes near.
+        await expect(page.locator(".c-loading:not(.c-charts *)")).to_have_count(0)
+        assert await faults(page) == [], path
+
+    await context.close()
+
+
+@pytest.mark.grid
+async def test_a_move_that_could_not_be_read_is_flagged_with_the_words_of_the_model(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    file = arena("alld", rounds=2)
+    failures = [{"status": "invalid", "text": f"hmm {HARM}"}]
+    file["personas"].append({"id": "mumbler", "profile": {"name": "Mumbler"}, "mock": {"failures": failures}})
+    file["stages"][0]["on_invalid"] = "fallback:D"
+    file["pairings"]["round_robin"].append("mumbler")
+    page = await results_of(desk, lab, file)
+
+    await page.get_by_role("link", name=re.compile("^Mumbler with ALLD")).click()
+    await page.get_by_role("table").get_by_role("link").first.click()
+
+    rounds = page.get_by_role("table", name="Rounds")
+    await expect(rounds.get_by_text("flagged: fallback:D")).to_have_count(2)
+    await expect(rounds.get_by_text("hmm <img")).to_have_count(2)
+    assert await page.evaluate("window.harm") is None
+    assert await faults(page) == []
+
+
+async def test_an_agent_file_is_imported_under_its_name_chatted_with_and_exported(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    page = await signed_in(desk, lab, "/console/personas")
+    agent = b"role: a diplomat\ngoal: peace\nbackstory: You come from a small country.\n"
+    file: FilePayload = {"name": "Old Diplomat.yaml", "mimeType": "application/yaml", "buffer": agent}
+
+    await page.get_by_label("Agent file").set_input_files(file)
+    await page.get_by_role("link", name="old-diplomat").click()
+    await page.get_by_label("Your message").fill("Hello.")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.get_by_role("log").get_by_role("listitem")).to_have_count(2)
+    await page.get_by_role("button", name="Clear the chat").click()
+    await expect(page.get_by_role("log").get_by_role("listitem")).to_have_count(0)
+    assert await faults(page) == []
+    async with page.expect_download() as taken:
+        await page.get_by_role("button", name="Agent file").click()
+
+    assert "role: a diplomat" in (await (await taken.value).path()).read_text()

@@ -2,7 +2,7 @@
 import { h, html, useRef } from "../vendor/preact.js";
 import { go } from "./address.js";
 import { all, download, post, send } from "./api.js";
-import { Acts, act } from "./confirm.js";
+import { Acts, act, askFirst } from "./confirm.js";
 import { Persona } from "./persona.js";
 import { Empty, Head, Loaded, Press, useLoaded } from "./ui.js";
 import { t } from "./words.js";
@@ -15,15 +15,28 @@ export default function Personas({ id }) {
 function Library() {
   const loaded = useLoaded(() => all("/personas", "personas"), []);
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const agentInput = useRef(/** @type {HTMLInputElement | null} */ (null));
   const seed = () => act(async () => (await post("/persona-library/arena"), await loaded.again()), t("The agents of the arena are in the library."));
   const take = (/** @type {File} */ file) => act(async () => {
     await send("POST", "/persona-library", { body: await file.text(), type: file.name.endsWith("json") ? "application/json" : "application/yaml" });
     await loaded.again();
   }, t("The file is in the library."));
+  /** An agent file names no id: the name of the file is it. @param {File} file */
+  async function takeAgent(file) {
+    const id = file.name.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9_-]+/g, "-").replace(/^[-_]+/, "").slice(0, 64) || "agent";
+    const put = async () => {
+      await send("PUT", `/personas/${encodeURIComponent(id)}/agent`, { body: await file.text(), type: file.name.endsWith("json") ? "application/json" : "application/yaml" });
+      await loaded.again();
+    };
+    if (!loaded.data?.some((one) => one.id === id)) await act(put, t("The agent {id} is in the library.", { id }));
+    else askFirst({ title: t("Replace {name}?", { name: id }), text: t("The library has an agent with this id. Experiments that were stored keep it as it was."), act: t("Replace it"), run: put });
+  }
   return html`${h(Head, { title: t("Agents"), children: html`${h(Press, { icon: "upload", onPress: () => input.current?.click(), children: t("Import a file") })}
+      ${h(Press, { icon: "upload", onPress: () => agentInput.current?.click(), children: t("Import an agent file") })}
       ${h(Press, { icon: "download", onPress: () => act(() => download("/persona-library?format=yaml", "personas.yaml"), ""), children: t("Export all") })}
       ${h(Press, { onPress: seed, children: t("Add the agents of the arena") })}` })}
     <input ref=${input} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("File of personas")} onChange=${(/** @type {any} */ event) => event.currentTarget.files[0] && take(event.currentTarget.files[0])} />
+    <input ref=${agentInput} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("Agent file")} onChange=${(/** @type {any} */ event) => event.currentTarget.files[0] && takeAgent(event.currentTarget.files[0])} />
     ${h(Loaded, { of: loaded, show: (found) => found.length === 0 ? h(Empty, { children: html`<p>${t("The library is empty. Import a file of personas, or begin with the agents of the arena.")}</p>` })
       : html`<ul class="c-cards">${found.map((/** @type {any} */ one) => h(Card, { key: one.id, one: one.persona }))}</ul>` })}`;
 }
