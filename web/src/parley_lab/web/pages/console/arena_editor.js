@@ -57,8 +57,11 @@ function Edited({ id, source, etag, library, first, again, reload }) {
   async function save(over) {
     setError(null);
     try {
-      const answer = await sendFile("PUT", `/experiments/${id}/file?keep_problems=true`, text, over === null ? {} : { "If-Match": over });
-      setSaved(text);
+      // A change that is on its way is saved, too.
+      await turn.current;
+      const mine = newest.current;
+      const answer = await sendFile("PUT", `/experiments/${id}/file?keep_problems=true`, mine, over === null ? {} : { "If-Match": over });
+      setSaved(mine);
       setTag(answer.etag);
       await again();
     } catch (wrong) {
