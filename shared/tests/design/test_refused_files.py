@@ -272,3 +272,12 @@ def test_a_stored_experiment_with_a_language_that_files_may_no_longer_have_is_re
     stored = load(json.dumps(FILE), "study.json").model_dump(mode="json") | {"language": "english"}
 
     assert Experiment.model_validate(stored).language == "english"
+
+
+@pytest.mark.parametrize("names", [5, None, [{}]])
+def test_names_that_are_no_names_are_refused_with_their_place(names: object) -> None:
+    rows = {"items": [{"what": "x"}], "names": names}
+
+    found = complaints(stages=[{**ASK, "rows": rows}])
+
+    assert any("names" in where for where, _ in found)

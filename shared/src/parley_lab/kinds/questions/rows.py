@@ -101,9 +101,11 @@ class Rows(Document):
             return fields
         items, attributes = fields.get("items"), fields.get("attributes")
         listed = [attributes] if attributes else items if isinstance(items, list | tuple) else ()
-        if not all(isinstance(one, Mapping) for one in listed):
+        given = fields.get("names", ())
+        is_plain = isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
+        if not is_plain or not all(isinstance(one, Mapping) for one in listed):
             return fields
-        names = [*dict.fromkeys([*fields.get("names", ()), *(name for one in listed for name in one)])]
+        names = [*dict.fromkeys([*given, *(name for one in listed for name in one)])]
         found = {**fields, "names": names}
         return (
             {**found, "attributes": {one: attributes[one] for one in names if one in attributes}}

@@ -21,18 +21,25 @@ _FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _MARK: Final = re.compile(r'\\.|["{}]', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _TEXT_OR_WRITTEN_SPACE: Final = re.compile(r'("(?:\\.|[^"\\])*")|\\[nrt]', re.DOTALL)
-_NUMBER: Final = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_CONSTANTS: Final = {True: re.compile(r"\btrue\b", re.I), False: re.compile(r"\bfalse\b", re.I)}
-_NOTHING: Final = re.compile(r"\b(?:null|none)\b", re.I)
+_ALONE: Final = r"(?=\s*(?:[,}\]/#\\\"'\u201c]|$))"
+# A number among other signs, such as `5 million`, is another one.
+_NUMBER: Final = re.compile(
+    rf"(?<![\w.<>~\u2248\u2212\u2013-])(?<![\d\u2212\u2013-]\s)(-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?+){_ALONE}"
+)
+_CONSTANTS: Final = {
+    True: re.compile(rf"\btrue\b{_ALONE}", re.I),
+    False: re.compile(rf"\bfalse\b{_ALONE}", re.I),
+}
+_NOTHING: Final = re.compile(rf"\b(?:null|none)\b{_ALONE}", re.I)
 _QUOTES: Final = "[\"'\u201c\u201d]"
 _NAME: Final = rf"(?:{_QUOTES}[^\"\n]{{1,80}}{_QUOTES}|[\w.-]+)\s*[:=]"
 # A value without quotes, such as `5 tokens`: what is before it, the value, or a text to pass over.
 _BARE_VALUE: Final = re.compile(
     r"""("(?:\\.|[^"\\])*"|(?<=[:\[,{\s])'(?:\\.|[^'\\])*')"""
-    r"""|(:\s*|[\[,]\s*(?![^,\]}\n]*:))"""
+    r"""|(:\s*+|[\[,]\s*+(?![^,\[\]}\n]{0,200}:))"""
     r"""([^\s"'\u201c\u201d\[\]{},:/#][^\s"\[\]{},]*(?:[ \t]+[^\s"\[\]{},/#][^\s"\[\]{},]*)*)(?=\s*(?:[,}\]\n/#]|$))"""
 )
-_PLAIN: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_PLAIN: Final = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?")
 _HAS_NUMBER_OR_CONSTANT: Final = re.compile(r"\d|^(?:true|false|null|none)\W", re.I)
 _BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
 _CLOSING: Final = " \t\r\n}]`"
@@ -135,24 +142,46 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _repair(written: str) -> dict[str, Any] | None:
     """The object with its syntax repaired; None when the repair would add to it, leave out, or cut a text short."""
     spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
-    quoted = _BARE_VALUE.sub(_quote, spaced)
-    source = written if quoted == spaced else quoted
+    quoted, bare = _with_quotes(spaced)
+    found = _read_repaired(quoted, quoted) if bare else None
+    if found is not None and Counter(bare) <= Counter(_texts_in(found)) and not _leaves_out(found, written):
+        return found
+    found = _read_repaired(spaced, written)
+    return None if found is None or _leaves_out(found, written) else found
+
+
+def _read_repaired(text: str, source: str) -> dict[str, Any] | None:
     try:
-        value = json_repair.loads(quoted)
-        if isinstance(value, dict) and value and _Source(source).holds(value) and not _leaves_out(value, written):
-            return value
+        value = json_repair.loads(text)
+        return value if isinstance(value, dict) and value and _Source(source).holds(value) else None
     except (ValueError, RecursionError, AssertionError):
         # The library asserts what some texts break.
         return None
-    return None
 
 
-def _quote(match: re.Match[str]) -> str:
-    """A value with a number among other signs as a text: the library would keep the number alone."""
-    passed, before, value = match.groups()
-    if passed is not None or _PLAIN.fullmatch(value) or not _HAS_NUMBER_OR_CONSTANT.search(value):
-        return match.group()
-    return before + json.dumps(value, ensure_ascii=False)
+def _with_quotes(text: str) -> tuple[str, list[str]]:
+    """The text with quotes around values that have a number among other signs, and these values.
+
+    The library would keep the number alone.
+    """
+    bare: list[str] = []
+
+    def quote(match: re.Match[str]) -> str:
+        passed, before, value = match.groups()
+        if passed is not None or _PLAIN.fullmatch(value) or not _HAS_NUMBER_OR_CONSTANT.search(value):
+            return match.group()
+        bare.append(value)
+        return before + json.dumps(value, ensure_ascii=False)
+
+    return _BARE_VALUE.sub(quote, text), bare
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(part)
 
 
 def _leaves_out(value: dict[str, Any], written: str) -> bool:
