@@ -1,6 +1,8 @@
 """Tables and pictures beside the text of an experiment: sent in a form or a zip, stored, checked, seen and run."""
 
 import io
+import json
+import time
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from parley_lab.design.parsing import parse
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.gateway.testing import Api
 from parley_lab.store import keys
@@ -31,6 +34,7 @@ cohorts:
   - seats: [{each_row: true}, {open: true}]
 """
 FILES = {"people.csv": TABLE, "pictures/map.png": PNG}
+PARSED = parse(TEXT, "experiment.yaml")
 
 
 async def send(
@@ -185,6 +189,42 @@ async def test_an_archive_without_one_text_is_refused_in_words(api: Api, files: 
 
     assert answer.status_code == 422
     assert "one experiment file" in answer.json()["problems"][0]["expected"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("experiment.json", json.dumps({"name": "Beside", **PARSED}, separators=(",", ":"))),
+        ("study.json", json.dumps(PARSED)),
+        ("study.yaml", "\ufeff" + TEXT.partition("\n")[2]),
+    ],
+    ids=["one line", "the first key of one line", "a byte order mark"],
+)
+async def test_a_text_is_found_with_the_files_of_its_folder(api: Api, name: str, text: str) -> None:
+    files = {name: text.encode(), "words.yaml": b"participants: {}\n", **FILES}
+
+    made = await as_zip(api, "/v1/experiments", {f"study/{one}": content for one, content in files.items()})
+
+    assert made.status_code == 201, made.text
+    assert await names(api, f"/v1/experiments/{made.json()['id']}") == ["people.csv", "pictures/map.png", "words.yaml"]
+
+
+async def test_of_two_that_look_like_a_text_the_one_that_is_called_so_is_read(api: Api) -> None:
+    files = {"old.yaml": b"parley: 1\nname: Old\n", "experiment.yaml": TEXT.encode(), **FILES}
+
+    made = await as_zip(api, "/v1/experiments", files)
+
+    assert (made.status_code, made.json()["name"]) == (201, "Beside")
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" "], ids=["lines", "spaces"])
+async def test_a_file_of_blanks_is_passed_over_at_once(api: Api, blank: bytes) -> None:
+    begin = time.process_time()
+
+    made = await as_zip(api, "/v1/experiments", {"study.yaml": TEXT.encode(), **FILES, "words.yaml": blank * 60_000})
+
+    assert made.status_code == 201, made.text
+    assert time.process_time() - begin < 3
 
 
 async def test_a_damaged_archive_is_refused(api: Api) -> None:

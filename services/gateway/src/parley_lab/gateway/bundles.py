@@ -23,8 +23,14 @@ from parley_lab.gateway.context import Context
 _TEXT: Final = "experiment"
 _FILE: Final = "file"
 _ENDINGS: Final = (".yaml", ".yml", ".json")
-_BEGINS: Final = re.compile(rb"""^\s*["']?parley["']?\s*:""", re.MULTILINE)
-"""The key that every experiment file has, and a file of words has not."""
+_NAMES: Final = tuple(f"{_TEXT}{ending}" for ending in _ENDINGS)
+"""The names of a text beside others that look like one."""
+_BEGINS: Final = re.compile(
+    rb"""^(?:\xef\xbb\xbf)?[ \t]*(?:[{,][ \t]*)?["']?parley["']?[ \t]*:|[{,][ \t]*"parley"[ \t]*:""", re.MULTILINE
+)
+"""The key that every experiment file has, and a file of words has not; it takes linear time to find."""
+_FIRST_BYTES: Final = 65_536
+"""The part of a file in which that key is."""
 _HIDDEN: Final = ("__MACOSX", ".", "~$")
 """The beginnings of names that operating systems and office programs add to archives."""
 _ADDRESSES: Final = re.compile(r"/v1/experiments(/(check|see|validate|[0-9A-Fa-f-]{32,36}/file))?")
@@ -148,12 +154,18 @@ def _ending(name: str, content: bytes) -> str:
     return ".json" if content.lstrip().startswith(b"{") else ".yaml"
 
 
+def _texts(files: Mapping[str, bytes]) -> list[str]:
+    """The names of those that look like an experiment file; the only YAML or JSON does."""
+    known = [name for name in files if name.lower().endswith(_ENDINGS)]
+    return known if len(known) == 1 else [name for name in known if _BEGINS.search(files[name], 0, _FIRST_BYTES)]
+
+
 def _choose_text(files: dict[str, bytes], folder: str = "") -> tuple[bytes, str, dict[str, bytes]]:
     """The one that is an experiment file, and the others."""
-    known = [name for name in files if name.lower().endswith(_ENDINGS)]
-    named = [name for name in known if _BEGINS.search(files[name]) or len(known) == 1]
+    known = _texts(files)
+    named = known if len(known) == 1 else [name for name in known if name.lower() in _NAMES]
     if len(named) != 1:
-        found = ", ".join(named[:5] or [*files][:5]) or "no file"
+        found = ", ".join(known[:5] or [*files][:5]) or "no file"
         raise _refusal(folder or _TEXT, f"{found[:200]}")
     [name] = named
     return files[name], f"{_TEXT}{_ending(name, files[name])}", {one: files[one] for one in files if one != name}
@@ -169,7 +181,7 @@ def _in_zip(packed: bytes, most: int) -> tuple[bytes, str, dict[str, bytes]]:
     except Exception as error:
         # zipfile raises errors of any type over a damaged archive.
         raise _refusal("archive", f"a damaged file ({type(error).__name__})") from error
-    texts = [one for one in files if one.lower().endswith(_ENDINGS) and _BEGINS.search(files[one])]
+    texts = _texts(files)
     folder = str(PurePosixPath(min(texts, key=lambda one: one.count("/"))).parent) if texts else "."
     prefix = "" if folder == "." else f"{folder}/"
     return _choose_text({one.removeprefix(prefix): files[one] for one in files if one.startswith(prefix)}, "archive")

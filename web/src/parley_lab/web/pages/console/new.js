@@ -11,6 +11,9 @@ import { t } from "./words.js";
 const ZIP = "application/zip";
 /** The list at the end of an archive of a hundred files is shorter. */
 const DIRECTORY_BYTES = 65_536;
+/** The key that every experiment file has, in its first bytes; as the gateway looks for it. */
+const BEGINS = /^\uFEFF?[ \t]*(?:[{,][ \t]*)?["']?parley["']?[ \t]*:|[{,][ \t]*"parley"[ \t]*:/m;
+const FIRST_BYTES = 65_536;
 const WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 /** What a draft begins as, before the text with problems is stored over it. */
@@ -90,12 +93,13 @@ function packed(files) {
   return form;
 }
 
-/** The one that is an experiment file: of several the one that begins like it. @param {File[]} files @returns {Promise<File | undefined>} */
+/** The one that is an experiment file: of several the one that begins like it, or is called after it. @param {File[]} files @returns {Promise<File | undefined>} */
 async function textAmong(files) {
   const known = files.filter((one) => /\.(ya?ml|json)$/i.test(one.name));
   if (known.length < 2) return known[0];
-  const texts = await Promise.all(known.map((one) => one.text()));
-  return known.find((_, index) => /^\s*["']?parley["']?\s*:/m.test(texts[index]));
+  const texts = await Promise.all(known.map((one) => one.slice(0, FIRST_BYTES).text()));
+  const named = known.filter((_, index) => BEGINS.test(texts[index]));
+  return named.find((one) => /^experiment\.(ya?ml|json)$/i.test(one.name)) ?? named[0];
 }
 
 /** Whether an archive has a text in it, and is no workbook: its last bytes list what it has. @param {File} archive */
