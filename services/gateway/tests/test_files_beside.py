@@ -260,6 +260,18 @@ async def test_a_file_with_its_tables_that_is_sent_again_under_its_key_is_stored
     assert other.status_code == 409
 
 
+async def test_a_form_without_files_that_is_sent_again_under_its_key_is_stored_once(api: Api) -> None:
+    headers = {"Idempotency-Key": "0123456789abcdef"}
+    alone = "parley: 1\nname: Alone\nstages: [{id: a, kind: info, lines: [A]}]\ncohorts: [{seats: [{open: true}]}]\n"
+
+    first = await send(api, "POST", "/v1/experiments", alone, {}, headers=headers)
+    again = await send(api, "POST", "/v1/experiments", alone, {}, headers=headers)
+    other = await send(api, "POST", "/v1/experiments", alone.replace("Alone", "Other"), {}, headers=headers)
+
+    assert (first.status_code, again.json()["id"]) == (201, first.json()["id"])
+    assert other.status_code == 409
+
+
 async def test_the_files_of_another_cannot_be_used_or_read(api: Api) -> None:
     address = await store(api)
     async with api.database.transaction() as session:

@@ -94,8 +94,7 @@ async def create(
             await sources.save(session, experiment_id, *bundle.written, now, saved_by=owner.name)
         return await resource_of(session, experiment_id)
 
-    content = bundle.fingerprint if bundle.files else None
-    return await once.transact(ExperimentResource, work, sign_in=by_key(context, key), content=content)
+    return await once.transact(ExperimentResource, work, sign_in=by_key(context, key), content=bundle.fingerprint)
 
 
 @router.post("/experiments/validate", summary="Check an experiment file", openapi_extra=FILE_BODY)
