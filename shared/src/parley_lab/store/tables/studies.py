@@ -327,6 +327,7 @@ members = Table(
         "compared_id",
         postgresql_where=text("compared_id IS NOT NULL"),
     ),
+    Index("ix_members_compared_amiss", "id", postgresql_where=text("(external_id IS NULL) <> (compared_id IS NULL)")),
     Index("ix_members_transfer_to", "transfer_to", postgresql_where=text("status = 'transfer_pending'")),
     Index("ix_members_paused", "id", postgresql_where=text("status = 'paused'")),
     # Room on each page for the new versions of its rows.
