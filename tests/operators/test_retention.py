@@ -13,6 +13,7 @@ from parley_lab.bus.in_process import InProcessBus
 from parley_lab.gateway.app import create_app
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.gateway.testing import Api
+from parley_lab.members import person_ids
 from parley_lab.orchestrator.service import Orchestrator
 from parley_lab.orchestrator.settings import OrchestratorSettings
 from parley_lab.orchestrator.settling import settle
@@ -201,3 +202,47 @@ async def test_an_experiment_that_goes_on_is_left_alone(api: Api) -> None:
     await an_orchestrator(api, 30).forget_people()
 
     assert "Marmeladov" in await stored(api.database)
+
+
+async def test_ids_that_an_earlier_version_stored_or_deleted_are_mended(api: Api) -> None:
+    experiment_id = await api.running()
+    seats = [await api.take_seat(experiment_id, external_id=one) for one in ("mandrake", "anna berg")]
+    assert [one.status_code for one in seats] == [201, 201]
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET external_id = NULL WHERE external_id = 'mandrake'"))
+        await session.run(text("UPDATE members SET compared_id = NULL WHERE external_id = 'anna berg'"))
+
+    await an_orchestrator(api, None).mend_ids()
+
+    async with api.database.read() as session:
+        found = await session.all(text("SELECT external_id, compared_id FROM members ORDER BY path"))
+    ids = [(row.external_id, row.compared_id) for row in found]
+    assert ("anna berg", "annaberg") in ids
+    assert {one for one in ids if one[0] is None} <= {(None, None)}
+    assert "mandrake" not in await stored(api.database)
+
+
+async def test_members_are_mended_in_turns_and_none_whom_a_transaction_holds(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(person_ids, "_AT_ONCE", 1)
+    experiment_id = await api.running()
+    for one in ("ada", "ben"):
+        assert (await api.take_seat(experiment_id, external_id=one)).status_code == 201
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET compared_id = NULL"))
+
+    async with api.database.transaction() as holding:
+        await holding.run(text("SELECT id FROM members WHERE external_id = 'ada' FOR NO KEY UPDATE"))
+        await an_orchestrator(api, None).mend_ids()
+        held = await compared_ids(api.database)
+    await an_orchestrator(api, None).mend_ids()
+
+    assert held == {"ben"}
+    assert await compared_ids(api.database) == {"ada", "ben"}
+
+
+async def compared_ids(database: Database) -> set[str]:
+    async with database.read() as session:
+        found = await session.all(text("SELECT compared_id FROM members WHERE compared_id IS NOT NULL"))
+    return {row.compared_id for row in found}

@@ -141,6 +141,32 @@ async def test_a_member_of_an_earlier_version_is_found_by_the_exact_id(api: Api)
     assert await listed(api, experiment_id) == {"ada": "in_progress"}
 
 
+async def test_an_id_that_an_earlier_version_deleted_finds_no_member(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await come(api, experiment_id, "browser-1", "ada")
+    await put(api, experiment_id, "ada")
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET external_id = NULL, join_key_hash = NULL"), {})
+
+    path = f"/v1/experiments/{experiment_id}/members"
+    found = (await api.experimenter("GET", path, params={"external_id": "ada"})).json()["members"]
+
+    assert found == []
+    assert await listed(api, experiment_id) == {"ada": None}
+
+
+async def test_a_place_without_an_id_takes_the_id_with_which_its_person_comes_back(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    first = (await come(api, experiment_id, "browser-1", "ada")).json()
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET external_id = NULL"), {})
+
+    again = (await come(api, experiment_id, "browser-1", "anna berg")).json()
+    elsewhere = (await come(api, experiment_id, "browser-2", "annaberg")).json()
+
+    assert first["member_id"] == again["member_id"] == elsewhere["member_id"]
+
+
 async def test_a_person_who_has_joined_keeps_the_place_without_being_on_the_list(api: Api) -> None:
     experiment_id = await api.running(**FILE)
     first = await come(api, experiment_id, "browser-1", "ada")

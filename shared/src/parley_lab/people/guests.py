@@ -84,7 +84,7 @@ _GUESTS: Final = text(
     FROM guests g LEFT JOIN LATERAL (
         SELECT o.* FROM (
             SELECT m.id, m.path, m.status, m.joined_at FROM members m
-            WHERE m.experiment_id = g.experiment_id AND m.compared_id = g.compared
+            WHERE m.experiment_id = g.experiment_id AND m.compared_id = g.compared AND m.external_id IS NOT NULL
             UNION ALL SELECT m.id, m.path, m.status, m.joined_at FROM members m
             WHERE m.experiment_id = g.experiment_id AND m.external_id = g.external_id AND m.compared_id IS NULL
         ) o ORDER BY o.joined_at LIMIT 1

@@ -112,7 +112,8 @@ _RETURN = text(
     UPDATE members m SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
         joins = joins + CASE WHEN status IN {in_sql(STILL_IN)} THEN 1 ELSE 0 END,
         external_id = coalesce(external_id, CASE WHEN status <> 'declined' THEN CAST(:new_id AS text) END),
-        compared_id = coalesce(compared_id, CASE WHEN status <> 'declined' THEN CAST(:new_compared AS text) END),
+        compared_id = coalesce(CASE WHEN external_id IS NOT NULL THEN compared_id END,
+            CASE WHEN status <> 'declined' THEN CAST(:new_compared AS text) END),
         parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash IN (:key_hash, :forgotten)
         AND (CAST(:external_id AS text) IS NULL OR {IS_PERSON} OR external_id IS NULL AND NOT EXISTS (

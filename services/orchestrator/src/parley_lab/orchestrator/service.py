@@ -18,6 +18,7 @@ from parley_lab.drafts.due_drafts import overdue, overdue_hints, queued
 from parley_lab.experiments import retention
 from parley_lab.members import held_cohorts
 from parley_lab.members.guarding import Guard
+from parley_lab.members.person_ids import mend_compared
 from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.orchestrator.playing_out import play_out
 from parley_lab.orchestrator.presence import look_for_gone
@@ -60,6 +61,8 @@ class Orchestrator:
         # Also soon: a process may never run for as long as lies between two looks.
         self._background.later(_FIRST_FORGETTING_SECONDS, self.forget_people)
         self._background.repeat(self.forget_people, every_seconds=self._settings.forget_seconds)
+        self._background.later(_FIRST_FORGETTING_SECONDS, self.mend_ids)
+        self._background.repeat(self.mend_ids, every_seconds=self._settings.forget_seconds)
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -167,6 +170,13 @@ class Orchestrator:
                     log.info("people.forgotten", experiment=str(experiment_id))
 
         await self._guard.each("experiment", found, forget, now)
+
+    async def mend_ids(self) -> None:
+        """Mend how ids of people compare that services of an earlier version stored or deleted during an upgrade."""
+        has_more = True
+        while has_more:
+            async with self._database.transaction() as session:
+                has_more = await mend_compared(session)
 
     async def watch(self) -> None:
         """Announce overdue work: drafts that no worker took, expired leases, unsettled cohorts and agents."""
