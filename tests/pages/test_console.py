@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import pytest
 import pytest_asyncio
 import yaml
-from playwright.async_api import Browser, BrowserContext, FilePayload, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from parley_lab.store import keys, sign_ins
 from parley_lab.store.databases import connect
@@ -239,21 +239,6 @@ async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: B
     await page.get_by_role("dialog").get_by_label("Reason").fill("it is enough")
     await page.get_by_role("dialog").get_by_role("button", name="End it").click()
     await expect(board.locator(".c-dot.c-out")).to_have_count(2)
-
-
-async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: BrowserContext, lab: RunningLab) -> None:
-    experiment = lab.started(GROUPS)
-    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
-
-    await page.get_by_role("button", name="Guests").click()
-    file: FilePayload = {"name": "guests.csv", "mimeType": "text/csv", "buffer": b"p-17,Ada\np-18,Bo\n"}
-    await page.get_by_label("File of a guest list").set_input_files(file)
-    await page.get_by_role("button", name="Save 2 guests").click()
-    await expect(page.get_by_text("0 of 2 came")).to_be_visible()
-    assert await faults(page) == []
-
-    listed = lab.ask("GET", f"/v1/experiments/{experiment['id']}/guests")["guests"]
-    assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
 
 
 async def test_ctrl_k_jumps_to_a_member_of_the_open_experiment(desk: BrowserContext, lab: RunningLab) -> None:

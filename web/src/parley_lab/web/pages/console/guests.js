@@ -1,7 +1,7 @@
 /** The guest list: the external ids of people who may join, and who of them came. */
 import { h, html, useRef, useState } from "../vendor/preact.js";
 import { get } from "./api.js";
-import { change } from "./confirm.js";
+import { askFirst, change } from "./confirm.js";
 import { Failure, Field, Loaded, Press, Rows, useLoaded } from "./ui.js";
 import { t, word } from "./words.js";
 
@@ -22,12 +22,18 @@ function List({ path, found, again }) {
   const [said, setSaid] = useState("");
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const ids = idsIn(text);
+  async function store() {
+    await change("PUT", path, { guests: ids });
+    setSaid(t("The list is saved."));
+    await again();
+  }
+  // The field is empty also where a list has only guests who are not shown, and where another window saved one since.
+  const letEverybody = () => askFirst({ title: t("Let everybody join?"), text: t("This deletes the guest list: everybody who has the link may join then."), act: t("Delete the list"), run: store });
   async function save() {
     setError(null);
+    if (!ids.length) return letEverybody();
     try {
-      await change("PUT", path, { guests: ids });
-      setSaid(t("The list is saved."));
-      await again();
+      await store();
     } catch (wrong) {
       setError(wrong);
     }

@@ -1,0 +1,51 @@
+"""The guest list in the console: read from a file, and deleted only once the experimenter says so."""
+
+import pytest
+from playwright.async_api import BrowserContext, FilePayload, expect
+
+from tests.pages.accessible import faults
+from tests.pages.conftest import RunningLab
+from tests.pages.test_console import GROUPS, desk, signed_in
+
+__all__ = ["desk"]
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment = lab.started(GROUPS)
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+
+    await page.get_by_role("button", name="Guests").click()
+    file: FilePayload = {"name": "guests.csv", "mimeType": "text/csv", "buffer": b"p-17,Ada\np-18,Bo\n"}
+    await page.get_by_label("File of a guest list").set_input_files(file)
+    await page.get_by_role("button", name="Save 2 guests").click()
+    await expect(page.get_by_text("0 of 2 came")).to_be_visible()
+    assert await faults(page) == []
+
+    listed = lab.ask("GET", f"/v1/experiments/{experiment['id']}/guests")["guests"]
+    assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
+
+
+async def test_an_empty_guest_list_lets_everybody_join_only_once_the_experimenter_says_so(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    experiment = lab.started(GROUPS)
+    guests = f"/v1/experiments/{experiment['id']}/guests"
+    lab.ask("PUT", guests, {"guests": ["p-17"]})
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    await page.get_by_role("button", name="Guests").click()
+    await page.get_by_label("External ids, one a line").fill("")
+    await page.get_by_role("button", name="Save 0 guests").click()
+
+    question = page.get_by_role("dialog", name="Let everybody join?")
+    await expect(question).to_be_visible()
+    assert await faults(page) == []
+    await question.get_by_role("button", name="Cancel").click()
+    kept = lab.ask("GET", guests)["guests"]
+    await page.get_by_role("button", name="Save 0 guests").click()
+    await question.get_by_role("button", name="Delete the list").click()
+    await expect(page.get_by_text("0 of 1 came")).to_have_count(0)
+
+    assert [one["external_id"] for one in kept] == ["p-17"]
+    assert lab.ask("GET", guests)["guests"] == []
