@@ -116,6 +116,26 @@ async def test_a_save_keeps_adds_replaces_and_removes_files(api: Api) -> None:
     assert await names(api, address) == ["people.csv", "pictures/map.png"]
 
 
+async def test_a_file_that_is_added_during_another_save_stays_and_one_that_is_removed_does_not_return(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = await store(api)
+    await send(api, "PUT", f"{address}/file", files={"old.csv": b"id\n", "older.csv": b"id\n"})
+    reader = api.app.state.context.reader
+    read = reader.experiment
+
+    async def read_during_a_save(*given: Any) -> Any:
+        monkeypatch.setattr(reader, "experiment", read)
+        await send(api, "PUT", f"{address}/file?without=old.csv", files={"new.csv": b"id\n"})
+        return await read(*given)
+
+    monkeypatch.setattr(reader, "experiment", read_during_a_save)
+    saved = await send(api, "PUT", f"{address}/file?without=older.csv", files={"mine.csv": b"id\n"})
+
+    assert saved.status_code == 200, saved.text
+    assert await names(api, address) == ["mine.csv", "new.csv", "people.csv", "pictures/map.png"]
+
+
 async def test_a_file_that_the_text_needs_is_missed_at_its_line_once_it_is_removed(api: Api) -> None:
     address = await store(api)
     text = {"content": TEXT.encode(), "headers": {"Content-Type": "application/yaml"}}

@@ -25,9 +25,11 @@ _LOCK: Final = text("SELECT id FROM experiments WHERE id = :id FOR NO KEY UPDATE
 _GIVE_UP: Final = text(
     """
     DELETE FROM experiment_source_files b
-    WHERE experiment_id = :id AND NOT EXISTS (
-        SELECT FROM unnest(CAST(:names AS text[]), CAST(:digests AS text[])) AS k (name, digest)
-        WHERE k.name = b.name AND k.digest = b.digest)
+    WHERE experiment_id = :id AND (
+        (b.name = ANY(CAST(:without AS text[])) AND b.name <> ALL(CAST(:names AS text[])))
+        OR EXISTS (
+            SELECT FROM unnest(CAST(:names AS text[]), CAST(:digests AS text[])) AS k (name, digest)
+            WHERE k.name = b.name AND k.digest <> b.digest))
     """
 )
 _THERE: Final = text("SELECT name FROM experiment_source_files WHERE experiment_id = :id")
@@ -62,17 +64,24 @@ async def keep_pictures(session: Session, sent: Mapping[str, bytes], now: dateti
     return pictures
 
 
-async def replace(session: Session, experiment_id: UUID, wanted: Mapping[str, bytes], now: datetime) -> None:
-    """Store these files and no others beside the text; the experiment is locked until the transaction ends.
+async def replace(
+    session: Session,
+    experiment_id: UUID,
+    now: datetime,
+    *,
+    added: Mapping[str, bytes],
+    without: Sequence[str] = (),
+) -> None:
+    """Store the files `added` beside the text, in place of those with the same names, and remove those `without`.
 
-    Those that are there with the same content stay as they are.
+    The experiment is locked until the transaction ends. All others stay, also one that was stored a moment ago.
     """
     await session.first(_LOCK, {"id": experiment_id})
-    digests = {name: sha256(content).hexdigest() for name, content in wanted.items()}
-    given = {"id": experiment_id, "names": [*digests], "digests": [*digests.values()]}
+    digests = {name: sha256(content).hexdigest() for name, content in added.items()}
+    given = {"id": experiment_id, "names": [*digests], "digests": [*digests.values()], "without": [*without]}
     await session.run(_GIVE_UP, given)
     there = {row.name for row in await session.all(_THERE, {"id": experiment_id})}
-    fresh = {name: content for name, content in wanted.items() if name not in there}
+    fresh = {name: content for name, content in added.items() if name not in there}
     pictures = await keep_pictures(session, fresh, now)
     for name, content in fresh.items():
         picture = pictures.get(name)

@@ -51,11 +51,15 @@ CONTENT: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The content of an experiment file, a name that says its format, and the files beside it by name."""
+    """The content of an experiment file, a name that says its format, and the files beside it by name.
+
+    `sent`: those of the files that are in the body.
+    """
 
     content: bytes
     name: str
     files: Mapping[str, bytes]
+    sent: Mapping[str, bytes]
 
     @property
     def written(self) -> tuple[str, str] | None:
@@ -100,7 +104,7 @@ async def bundle_in(request: Request, context: Context, stored: Mapping[str, byt
     _require_sizes(context, content, whole)
     for one in files:
         require_name(one)
-    return Bundle(content, name, whole)
+    return Bundle(content, name, whole, files)
 
 
 def _media_type(headers: Headers) -> str:

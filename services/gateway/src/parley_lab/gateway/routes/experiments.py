@@ -89,7 +89,7 @@ async def create(
         owner = await keys.sign_in(session, key, now, scope="write")
         await beside.keep_pictures(session, bundle.files, now)
         experiment_id = await starting.store(session, owner.id, draft, now, is_test=is_test)
-        await beside.replace(session, experiment_id, bundle.files, now)
+        await beside.replace(session, experiment_id, now, added=bundle.sent)
         if bundle.written is not None:
             await sources.save(session, experiment_id, *bundle.written, now, saved_by=owner.name)
         return await resource_of(session, experiment_id)

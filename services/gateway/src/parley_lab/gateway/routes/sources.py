@@ -115,7 +115,7 @@ async def replace(
         if if_match is not None:
             await sources.require_version(session, experiment_id, _version(if_match))
         await redrafting.require_draft(session, experiment_id)
-        await beside.replace(session, experiment_id, bundle.files, now)
+        await beside.replace(session, experiment_id, now, added=bundle.sent, without=without or ())
         if draft is not None:
             await redrafting.replace_draft(session, experiment_id, draft, now)
         if bundle.written is not None:
