@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from parley_lab.base.errors import Conflict, TooLarge
+from parley_lab.base.errors import Conflict, InvalidInput, TooLarge
+from parley_lab.design.editing import Change, Edited
 from parley_lab.gateway import reading
 from parley_lab.gateway.reading import Reader
 from parley_lab.gateway.settings import GatewaySettings
@@ -25,6 +26,10 @@ LONGEST_HOLD = 4.0
 def max_body_bytes() -> int:
     """As users have it."""
     return GatewaySettings().max_body_bytes
+
+
+async def killed(_: bytes) -> bytes:
+    return b""
 
 
 async def no_one(_: object) -> dict[str, Any]:
@@ -167,13 +172,35 @@ async def test_a_reader_that_was_killed_is_started_again(api: Api) -> None:
 
 
 async def test_a_file_that_wants_all_memory_ends_its_own_process_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def killed(_: bytes) -> bytes:
-        return b""
-
     monkeypatch.setattr(reading, "_asked", killed)
 
     with pytest.raises(TooLarge, match="more memory or time"):
         await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", no_one)
+
+
+async def test_an_edit_is_made_by_a_process_that_may_be_ended(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_asked", killed)
+
+    refused = await api.experimenter("POST", "/v1/experiments/edit", json={"text": "a: 1\n", "changes": []})
+
+    assert refused.status_code == 413
+    assert "more memory or time" in refused.json()["detail"]
+
+
+async def test_an_edit_that_takes_too_long_is_given_up() -> None:
+    text = "own: [" + "[1, 2], " * 20_000 + "]\n"
+
+    with pytest.raises(TooLarge):
+        await Reader(at_once=1, patience_seconds=0.3).edit(text, "experiment.yaml", [Change(("own", 0), 1)])
+
+
+async def test_an_edit_keeps_the_longest_number_and_refuses_a_longer_one() -> None:
+    with pytest.raises(InvalidInput, match="cannot be stored"):
+        await Reader(at_once=1).edit("a: 1\n", "experiment.yaml", [Change(("a",), 10**30)])
+
+    edited = await Reader(at_once=1).edit("a: 1  # one\n", "experiment.yaml", [Change(("a",), 2**63 - 1)])
+
+    assert edited == Edited(f"a: {2**63 - 1}  # one\n", {"a": 2**63 - 1})
 
 
 async def test_the_process_that_reads_is_ended_when_its_time_is_up() -> None:

@@ -39,7 +39,7 @@ description: |
 
 
 def change(*path: str | int, value: Any) -> str:
-    return edit_text(FILE, "experiment.yaml", [Change(path, value)])
+    return edit_text(FILE, "experiment.yaml", [Change(path, value)]).text
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_pair_is_added_after_the_last_one_and_comments_stay() -> None:
 )
 def test_a_change_fits_into_how_the_text_is_written(text: str, path: tuple[str, ...], value: Any, after: str) -> None:
     name = "experiment.json" if text.startswith("{") else "experiment.yaml"
-    assert edit_text(text, name, [Change(path, value)]) == after
+    assert edit_text(text, name, [Change(path, value)]).text == after
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_after_a_change_the_values_are_the_wanted_ones_and_the_other_bytes_are_a
     for key in fields:
         changes.append(Change(("own", "fields", key), data.draw(values)))
 
-    result = edit_text(text, "experiment.yaml", changes)
+    result = edit_text(text, "experiment.yaml", changes).text
 
     wanted = {one.path[2]: one.value for one in changes[2:] if one.value is not None}
     value["own"] = {"list": wanted_list, "fields": wanted, "new": {"deep": 1}}
@@ -159,7 +159,7 @@ def test_an_entry_is_added_to_a_list_by_an_insertion_alone(data: st.DataObject, 
     text = f"own: {data.draw(write({'list': before, 'more': before}, 2))}"
     changes = [Change(("own", "list"), [*before, new])]
 
-    result = edit_text(text, "experiment.yaml", changes)
+    result = edit_text(text, "experiment.yaml", changes).text
 
     length = len(result) - len(text)
     same = next((at for at, (a, b) in enumerate(zip(text, result, strict=False)) if a != b), len(text))

@@ -9,6 +9,7 @@ file follows, up to the end of the stream. The answer is the result of the task,
 `too_large`, or `failed` with the place of the bug.
 """
 
+import json
 import os
 import resource
 import signal
@@ -25,6 +26,7 @@ import orjson
 from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design import content_beside, draft_of, named_personas, read, read_persona, read_personas
+from parley_lab.design.editing import Change, edit_text
 from parley_lab.formats.arena import read_agent
 from parley_lab.formats.importing import Choice, import_file
 from parley_lab.formats.spreadsheets import read_table
@@ -124,12 +126,20 @@ def _agent(content: bytes, options: Options) -> dict[str, Any]:
     return {"personas": [read_agent(content, options["name"], options["id"]).model_dump(mode="json")]}
 
 
+def _edit(content: bytes, options: Options) -> dict[str, Any]:
+    """Values come and go as JSON in a text: orjson does not write numbers of more than 64 bits."""
+    changes = [Change(tuple(path), value) for path, value in json.loads(options["changes"])]
+    edited = edit_text(content.decode(), options["name"], changes)
+    return {"text": edited.text, "value": json.dumps(edited.value)}
+
+
 TASKS: Final[Mapping[str, Callable[[bytes, Options], dict[str, Any]]]] = {
     "import": _import,
     "experiment": _experiment,
     "persona": _persona,
     "personas": _personas,
     "agent": _agent,
+    "edit": _edit,
 }
 
 

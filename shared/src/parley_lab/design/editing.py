@@ -6,8 +6,8 @@ it changed 25 to 159 lines of the demos that no one had touched.
 
 import json
 import re
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Edited:
+    """A text, and the values in it."""
+
+    text: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
 class _Edit:
     """`text[start:end]` becomes `new`."""
 
@@ -43,7 +51,7 @@ class _Edit:
     new: str
 
 
-def edit_text(text: str, name: str, changes: Sequence[Change]) -> str:
+def edit_text(text: str, name: str, changes: Sequence[Change]) -> Edited:
     """The text with these values in it; keys on the way to a value are made.
 
     A list or object is changed where it differs, so that comments in it stay, too. A part that is taken out goes with
@@ -56,35 +64,31 @@ def edit_text(text: str, name: str, changes: Sequence[Change]) -> str:
     """
     for change in changes:
         check_values(change.value, _place(change.path))
-    before = parse(text, name)
-    check_values(before, name)
-    wanted = _with_changes(before, changes)
+    value = parse(text, name)
+    check_values(value, name)
+    wanted = _with_changes(value, changes)
     text = text if name.lower().endswith(".json") else with_spaces(text)
     writer = _Writer(text, is_json=name.lower().endswith(".json"))
     for _ in range(_MOST_PASSES):
-        value = parse(writer.text, name)
-        if _form(value) == _form(wanted):
-            return writer.text
+        if _is_same(value, wanted):
+            return Edited(writer.text, value)
         last = writer.text
-        writer.bring_to(wanted)
-        if writer.text == last or not _can_be_read(writer.text, name):
+        writer.bring_to(wanted, value)
+        if writer.text == last:
+            break
+        try:
+            value = parse(writer.text, name)
+        except InvalidInput:
             break
     where = ", ".join(_place(change.path) for change in changes)
     expected = "a change in the file itself: here it would change something else, too"
     raise InvalidInput("The text cannot be changed.", [Problem(where, "a value that is written otherwise", expected)])
 
 
-def _form(value: Json) -> str:
-    """The same text for equal values alone: 1, 1.0 and true are three."""
-    return json.dumps(value, sort_keys=True)
-
-
-def _can_be_read(text: str, name: str) -> bool:
-    try:
-        parse(text, name)
-    except InvalidInput:
-        return False
-    return True
+def _is_same(one: Json, other: Json) -> bool:
+    """Whether the values are equal: 1, 1.0 and true are three."""
+    # Parts without a change are the same object; only what is equal is written out to tell the types.
+    return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
 def _place(path: Path) -> str:
@@ -141,26 +145,32 @@ class _Writer:
         self._is_json = is_json
         self._line_end = "\r\n" if "\r\n" in text else "\n"
 
-    def bring_to(self, wanted: Json) -> None:
-        """Make those differences that do not touch each other."""
+    def bring_to(self, wanted: Json, value: Json) -> None:
+        """Make those differences that do not touch each other; `value` is what the text has."""
         root = yaml.compose(self.text, Loader=Loader)
         if root is None:
             between = "" if self.text in ("", "\ufeff") or self.text.endswith("\n") else self._line_end
             self.text += between + self._write(wanted) + self._line_end
             return
         edits: list[_Edit] = []
-        for edit in self._edits(root, wanted):
-            if all(edit.end < one.start or one.end < edit.start for one in edits):
-                edits.append(edit)
-        for edit in sorted(edits, key=lambda one: -one.start):
-            self.text = self.text[: edit.start] + edit.new + self.text[edit.end :]
+        for edit in self._edits(root, wanted, value):
+            at = bisect(edits, edit.start, key=lambda one: one.start)
+            is_after = at == 0 or edits[at - 1].end < edit.start
+            if is_after and (at == len(edits) or edit.end < edits[at].start):
+                edits.insert(at, edit)
+        ends = [0, *(edit.end for edit in edits)]
+        kept = [self.text[end : edit.start] + edit.new for end, edit in zip(ends, edits, strict=False)]
+        self.text = "".join(kept) + self.text[ends[-1] :]
 
-    def _edits(self, node: yaml.Node, wanted: Json) -> Iterator[_Edit]:
+    def _edits(self, node: yaml.Node, wanted: Json, value: Json) -> Iterator[_Edit]:
+        """The differences in a node, which has this value."""
+        if value is wanted:
+            return
         if isinstance(node, yaml.MappingNode) and isinstance(wanted, dict) and wanted and node.value:
-            yield from self._edits_of_keys(node, wanted)
+            yield from self._edits_of_keys(node, wanted, value)
         elif isinstance(node, yaml.SequenceNode) and isinstance(wanted, list) and wanted and node.value:
-            yield from self._edits_of_parts(node, wanted)
-        elif _form(_value_of(node)) != _form(wanted):
+            yield from self._edits_of_parts(node, wanted, value)
+        elif not _is_same(value, wanted):
             yield self._replace(node, self._write(wanted))
 
     def _replace(self, node: yaml.Node, new: str) -> _Edit:
@@ -174,32 +184,36 @@ class _Writer:
         is_nothing = node.start_mark.index == node.end_mark.index
         return _Edit(start, self._end(node), f" {new}" if is_nothing else new)
 
-    def _edits_of_keys(self, node: yaml.MappingNode, wanted: Mapping[str, Json]) -> Iterator[_Edit]:
+    def _edits_of_keys(
+        self, node: yaml.MappingNode, wanted: Mapping[str, Json], having: Mapping[str, Json]
+    ) -> Iterator[_Edit]:
         there = {key.value for key, _ in node.value}
         if there.isdisjoint({*wanted, "<<"}):
             yield self._replace(node, self._write(wanted))
             return
         spans = [(key.start_mark.index, self._end(value)) for key, value in node.value]
         for place, (key, value) in enumerate(node.value):
-            if key.value in wanted:
-                yield from self._edits(value, wanted[key.value])
+            if key.value in wanted and key.value in having:
+                yield from self._edits(value, wanted[key.value], having[key.value])
             elif key.value != "<<":
                 yield from self._without(node, spans, place)
-        merged = _value_of(node) if "<<" in there else {}
+        # A merge (`<<`) brings some of them.
         new = {
             key: value
             for key, value in wanted.items()
-            if key not in there and (key not in merged or _form(merged[key]) != _form(value))
+            if key not in there and not ("<<" in there and key in having and _is_same(having[key], value))
         }
         if new:
             yield self._add(node, spans, [f"{self._write(key)}: {self._write(new[key])}" for key in new])
 
-    def _edits_of_parts(self, node: yaml.SequenceNode, wanted: Sequence[Json]) -> Iterator[_Edit]:
-        first, last = _same_at_the_ends([_form(_value_of(part)) for part in node.value], [*map(_form, wanted)])
+    def _edits_of_parts(
+        self, node: yaml.SequenceNode, wanted: Sequence[Json], having: Sequence[Json]
+    ) -> Iterator[_Edit]:
+        first, last = _same_at_the_ends(having, wanted)
         old, new = node.value[first : len(node.value) - last], wanted[first : len(wanted) - last]
         spans = [(self._dash(node, part), self._end(part)) for part in node.value]
-        for part, value in zip(old, new, strict=False):
-            yield from self._edits(part, value)
+        for part, value, had in zip(old, new, having[first:], strict=False):
+            yield from self._edits(part, value, had)
         for place in range(first + len(new), first + len(old)):
             yield from self._without(node, spans, place)
         if len(new) > len(old):
@@ -308,14 +322,9 @@ def _quote(text: str) -> str:
     return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" if ord(one) < 0x10000 else one for one in quoted)
 
 
-def _same_at_the_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+def _same_at_the_ends(old: Sequence[Json], new: Sequence[Json]) -> tuple[int, int]:
     """How many entries are the same at the beginning, and how many of the others at the end."""
     most = min(len(old), len(new))
-    first = next((at for at in range(most) if old[at] != new[at]), most)
-    last = next((at for at in range(most - first) if old[-1 - at] != new[-1 - at]), most - first)
+    first = next((at for at in range(most) if not _is_same(old[at], new[at])), most)
+    last = next((at for at in range(most - first) if not _is_same(old[-1 - at], new[-1 - at])), most - first)
     return first, last
-
-
-def _value_of(node: yaml.Node) -> Json:
-    # A copy: reading a merge (`<<`) writes into the node.
-    return Loader("").construct_document(deepcopy(node))

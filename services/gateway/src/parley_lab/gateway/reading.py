@@ -3,10 +3,11 @@
 import asyncio
 import atexit
 import importlib.util
+import json
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import structlog
 from parley_lab.base.errors import Conflict, InvalidInput, Problem, TooLarge
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design import Draft
+from parley_lab.design.editing import Change, Edited
 from parley_lab.formats.importing import Choice
 
 log = structlog.get_logger(__name__)
@@ -83,6 +85,17 @@ class Reader:
             InvalidInput, TooLarge: as `imported`.
         """
         return (await self._personas("agent", content, {"name": name, "id": persona_id}))[0]
+
+    async def edit(self, text: str, name: str, changes: Sequence[Change]) -> Edited:
+        """The text of an experiment with these changes.
+
+        Raises:
+            InvalidInput: it cannot be read, or not be changed so.
+            TooLarge: as `imported`.
+        """
+        given = json.dumps([(change.path, change.value) for change in changes])
+        outcome = await self._read("edit", text.encode(), {"name": name, "changes": given})
+        return Edited(outcome["text"], await asyncio.to_thread(json.loads, outcome["value"]))
 
     async def _personas(self, task: str, content: bytes, options: Mapping[str, str]) -> list[Persona]:
         outcome = await self._read(task, content, options)

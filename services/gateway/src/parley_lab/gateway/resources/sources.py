@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import Field, StrictInt
 
 from parley_lab.base.errors import Problem
+from parley_lab.design.parsing import MAX_BYTES
 from parley_lab.gateway.resources.base import ProblemItem, Request, Resource
 
 _LINE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
@@ -86,7 +87,7 @@ class ChangeOfText(Request):
 
 
 class EditText(Request):
-    text: str = Field(max_length=262_144, examples=["parley: 1\nname: Buses  # by night\n"])
+    text: str = Field(max_length=MAX_BYTES, examples=["parley: 1\nname: Buses  # by night\n"])
     changes: list[ChangeOfText] = Field(max_length=200)
     """One after another; none: the text is read only."""
 

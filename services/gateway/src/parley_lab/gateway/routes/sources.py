@@ -10,9 +10,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, models_used
-from parley_lab.design.editing import Change, edit_text
+from parley_lab.design.editing import Change
 from parley_lab.design.most_calls import MostCalls, most_calls
-from parley_lab.design.parsing import parse
 from parley_lab.drafts import workers
 from parley_lab.experiments import beside, redrafting, sources
 from parley_lab.gateway.bundles import Bundle, bundle_in, packed_of
@@ -207,8 +206,8 @@ async def edit(body: EditText, context: InContext, key: ApiKey) -> EditedText:
         await keys.sign_in(session, key, context.clock.now(), scope="read")
     changes = [Change(tuple(one.path), one.value) for one in body.changes]
     name = "experiment.json" if body.text.lstrip().startswith("{") else "experiment.yaml"
-    text = await asyncio.to_thread(edit_text, body.text, name, changes)
-    return EditedText(text=text, document=await asyncio.to_thread(parse, text, name))
+    edited = await context.reader.edit(body.text, name, changes)
+    return EditedText(text=edited.text, document=edited.value)
 
 
 def _counted(draft: Draft) -> tuple[Experiment, MostCalls]:
