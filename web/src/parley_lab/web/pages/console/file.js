@@ -18,6 +18,11 @@ export default function File(props) {
   return h(Loaded, { of: loaded, show: ({ content, etag }) => h(Text, { key: etag, ...props, source: content, etag, reload: loaded.again }) });
 }
 
+/** @typedef {{ files: globalThis.File[], without: string[] }} Beside Files beside the text that are added, and names of those that are removed. */
+
+/** @type {Beside} */
+const NOTHING = { files: [], without: [] };
+
 /** @typedef {import("./experiment.js").PageProps & { source: any, etag: string | null, reload: () => Promise<void> }} TextProps */
 
 /** @param {TextProps} props */
@@ -25,29 +30,36 @@ function Text({ id, experiment, source, etag, again, reload }) {
   const [text, setText] = useState(source.text);
   const [tag, setTag] = useState(etag);
   const [saved, setSaved] = useState(source.text);
+  const [files, setFiles] = useState(source.files);
   const [error, setError] = useState(/** @type {any} */ (null));
+  const refused = useRef(NOTHING);
   const isDraft = experiment.status === "draft";
-  const checked = useCheck(text, source.problems ?? [], id);
+  const checked = useCheck(text, source.problems ?? [], id, files);
   const isChanged = text !== saved;
   const [isSeeing, setSeeing] = useState(false);
   useBeforeLeaving(isChanged);
 
-  /** @param {string | null} over the version that is saved over @param {{ files?: File[], without?: string }} [beside] what is added and removed with it */
-  async function save(over, { files = [], without = "" } = {}) {
+  /** @param {string | null} over the version that is saved over @param {Beside} [more] what is added and removed with it */
+  async function save(over, more = NOTHING) {
     setError(null);
+    const beside = together(refused.current, more);
     try {
-      const answer = await sendFile("PUT", `/experiments/${id}/file${query({ keep_problems: true, without })}`, text, over === null ? {} : { "If-Match": over }, files);
+      const answer = await sendFile("PUT", `/experiments/${id}/file${query({ keep_problems: true })}${beside.without.map((name) => `&without=${encodeURIComponent(name)}`).join("")}`, text, over === null ? {} : { "If-Match": over }, beside.files);
+      refused.current = NOTHING;
       setSaved(text);
       setTag(answer.etag);
       await again();
-      if (files.length > 0 || without) await reload();
+      // The text stays as it is here: more may have been typed meanwhile.
+      if (beside.files.length > 0 || beside.without.length > 0) setFiles((await send("GET", `/experiments/${id}/source`)).content.files);
     } catch (wrong) {
+      // Over a newer version it is saved with what was refused.
+      refused.current = wrong instanceof Refused && wrong.status === 412 ? beside : NOTHING;
       setError(wrong);
     }
   }
 
   /** The text as it is here; with its tables and pictures the stored one, in an archive. */
-  const takeHome = () => (source.files.length > 0 && !isChanged ? download(`/experiments/${id}/source/zip`, nameOf(experiment.name, "zip")) : saveAs(new Blob([text]), nameOf(experiment.name, source.media_type?.includes("json") ? "json" : "yaml")));
+  const takeHome = () => (files.length > 0 && !isChanged ? download(`/experiments/${id}/source/zip`, nameOf(experiment.name, "zip")) : saveAs(new Blob([text]), nameOf(experiment.name, source.media_type?.includes("json") ? "json" : "yaml")));
 
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
@@ -63,8 +75,14 @@ function Text({ id, experiment, source, etag, again, reload }) {
         ${h(Press, { icon: "download", onPress: takeHome, children: t("Download") })}</div>
       ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: reload, text }) : error ? h(Failure, { error }) : null}
       ${h(Editor, { text, onInput: setText, problems: checked.problems, isReadOnly: !isDraft })}</div>
-    <div>${h(Outcome, { found: checked.found })}${h(Beside, { files: source.files, text, isReadOnly: !isDraft, onAdd: (files) => save(tag, { files }), onRemove: (name) => save(tag, { without: name }) })}</div>
+    <div>${h(Outcome, { found: checked.found })}${h(Beside, { files, text, isReadOnly: !isDraft, onAdd: (added) => save(tag, { files: added, without: [] }), onRemove: (name) => save(tag, { files: [], without: [name] }) })}</div>
     ${isSeeing ? h(Dialog, { title: t("See as"), isWide: true, onClose: () => setSeeing(false), children: h(SeeText, { read: async (place) => (await sendFile("POST", `/experiments/see${query({ ...place, beside: id })}`, text)).content }) }) : null}</div>`;
+}
+
+/** Join both; of each name the last word counts. @param {Beside} before @param {Beside} more @returns {Beside} */
+function together(before, more) {
+  const newest = new Set([...more.files.map((one) => one.name), ...more.without]);
+  return { files: [...before.files.filter((one) => !newest.has(one.name)), ...more.files], without: [...new Set([...before.without, ...more.without])] };
 }
 
 /** @param {string} name @param {string} ending */
@@ -80,8 +98,8 @@ export function useBeforeLeaving(isChanged) {
   }, [isChanged]);
 }
 
-/** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @param {string} id @returns {{ problems: any[], found: any }} */
-export function useCheck(text, first, id) {
+/** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @param {string} id @param {any[]} [files] those beside it: other ones are a reason to ask again @returns {{ problems: any[], found: any }} */
+export function useCheck(text, first, id, files) {
   const [state, setState] = useState({ problems: first, found: /** @type {any} */ (null) });
   const turn = useRef(0);
   useEffect(() => {
@@ -91,7 +109,7 @@ export function useCheck(text, first, id) {
       if (mine === turn.current && found !== null) setState({ problems: found.problems, found });
     }, CHECKED_MS);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [text, files]);
   return state;
 }
 
