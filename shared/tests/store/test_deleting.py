@@ -37,6 +37,7 @@ OF_THE_LAB = {
 }
 """Tables whose rows belong to no experiment. Uploaded `files` do, while only one shows them."""
 FITTING: Mapping[str, Mapping[str, object]] = {
+    "experiment_source_files": {"content": None},
     "experiments": {"status": "running", "paused_at": None, "pause_reason": None, "ended_at": None},
     "members": {"agent_config": None, "paused_at": None},
     "messages": {"author_kind": "person"},

@@ -256,7 +256,7 @@ async def _delete_rows(database: Database, experiment_id: UUID, now: datetime) -
         await _require_at_rest(session, experiment_id)
         for statement in _LOCKS:
             await session.run(statement, {"id": experiment_id})
-        await files.use(session, experiment_id, (), now)
+        await files.delete_all(session, experiment_id, now)
         for statement in _DELETIONS:
             await session.run(statement, {"id": experiment_id})
 

@@ -41,6 +41,7 @@ _GIVE_UP = text(
     RETURNING digest
     """
 )
+_GIVE_UP_BESIDE = text("DELETE FROM experiment_source_files WHERE experiment_id = :id RETURNING picture")
 _LOCK_UNUSED = text(
     """
     SELECT digest FROM files f
@@ -98,7 +99,19 @@ async def use(session: Session, experiment_id: UUID, digests: Sequence[str], now
     if digests:
         await session.run(_USE, {"id": experiment_id, "digests": [*digests]})
     given_up = await session.all(_GIVE_UP, {"id": experiment_id, "digests": [*digests]})
-    named = {"digests": [row.digest for row in given_up], "before": now - _UNUSED_KEPT}
+    await _delete_unused(session, [row.digest for row in given_up], now)
+
+
+async def delete_all(session: Session, experiment_id: UUID, now: datetime) -> None:
+    """Delete the files that this experiment alone has, also those beside its text."""
+    given_up = await session.all(_GIVE_UP, {"id": experiment_id, "digests": []})
+    beside = await session.all(_GIVE_UP_BESIDE, {"id": experiment_id})
+    pictures = [row.picture for row in beside if row.picture is not None]
+    await _delete_unused(session, [*(row.digest for row in given_up), *pictures], now)
+
+
+async def _delete_unused(session: Session, digests: Sequence[str], now: datetime) -> None:
+    named = {"digests": [*digests], "before": now - _UNUSED_KEPT}
     unused = await session.all(_LOCK_UNUSED, named)
     if unused:
         # Looked at once more under the locks: an experiment may have taken one while they were waited for.
