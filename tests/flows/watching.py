@@ -274,7 +274,7 @@ class Watcher:
             refused[address.kind] += response.status_code == httpx2.codes.UNAUTHORIZED
             self.evidence.answers.append((who, path, response.status_code))
             is_export = path.endswith("/export") and response.status_code == 200
-            content = _plain(response, is_export)
+            content = _plain(response)
             if response.status_code >= 400:
                 # A refusal may repeat the request, which its sender knows.
                 for one in address.values:
@@ -320,8 +320,8 @@ def _required_query(operation: Mapping[str, Any], known: Mapping[str, Sequence[s
     return "?" + urlencode({name: known[f"{name}_id"][0] for name in needed}) if needed else ""
 
 
-def _plain(response: httpx2.Response, is_export: bool) -> bytes:
-    if not is_export:
+def _plain(response: httpx2.Response) -> bytes:
+    if not response.headers.get("Content-Type", "").startswith("application/zip"):
         return response.content
     with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         return b"\n".join(archive.read(name) for name in archive.namelist())

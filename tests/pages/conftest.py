@@ -76,13 +76,15 @@ def running_lab(
 ) -> Iterator[RunningLab]:
     """A lab on a database of its own, with these variables in its environment."""
     name = f"parley_pages_{uuid4().hex[:12]}"
-    variables = {**settings, "PARLEY_DATABASE_URL": copy_database(postgres_server.url, template_database, name)}
+    url = copy_database(postgres_server.url, template_database, name)
+    # Each process of the tests has a lab of its own, and a server usually takes a hundred connections.
+    variables = {**settings, "PARLEY_DATABASE_URL": url, "PARLEY_DATABASE_POOL_SIZE": "10"}
     words = ["up", "--port", "0", "--data-dir", str(folder / "lab")]
     process = forked.begin(words, folder=folder, variables=environment(variables))
     try:
-        url = address_in(process)
+        address = address_in(process)
         key = (folder / "lab" / "api-key").read_text().strip()
-        yield RunningLab(url, key, variables["PARLEY_DATABASE_URL"])
+        yield RunningLab(address, key, variables["PARLEY_DATABASE_URL"])
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate()

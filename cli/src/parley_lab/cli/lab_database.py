@@ -22,8 +22,6 @@ from parley_lab.store.session import Database
 OPERATOR: Final = "operator"
 """The experimenter who owns all runs and personas of the command line."""
 
-_POOL_SIZE: Final = 20
-
 
 class LabDatabase:
     """The database of the lab in `data_dir`, or the one in the settings, until the block ends.
@@ -109,7 +107,7 @@ class LabDatabase:
             self.directory.stamp(embedded_postgres.MAJOR, migrated.after)
 
     async def _connected(self, stack: AsyncExitStack, url: str) -> Database:
-        self._database = database = connect(url, pool_size=_POOL_SIZE)
+        self._database = database = connect(url, pool_size=self._servers.database_pool_size)
         stack.push_async_callback(database.close)
         return database
 

@@ -109,11 +109,11 @@ def watch(data_dir: Path, run: str) -> str:
                 found = await run_of(session, run)
             if not lab.is_running:
                 raise Conflict("No lab runs here, so nothing happens. Start one with parley up.", reason="not_running")
+            # The screen may be slow to show the notice: events from before it count, too.
+            since = lab.clock.now()
             with Screen() as screen:
                 screen.notice(f"Watching {found.name!r}. Ctrl-C ends the watching, and not the run.", style="bold")
-                await _show(
-                    lab.database, lab.clock, screen, found, since=lab.clock.now(), where=data_dir_option(data_dir)
-                )
+                await _show(lab.database, lab.clock, screen, found, since=since, where=data_dir_option(data_dir))
         return ""
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:

@@ -69,6 +69,8 @@ class ServerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
 
     database_url: PostgresUrl | None = None
+    database_pool_size: int = Field(default=20, ge=1, le=500)
+    """The most connections of the lab to Postgres."""
     amqp_url: AmqpUrl | None = None
     amqp_prefix: str = ""
     """The prefix of every queue, so that several labs can share one broker."""
