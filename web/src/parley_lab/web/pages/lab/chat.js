@@ -93,6 +93,7 @@ const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 function Log({ messages, mayTranslate, pending, said, you, hasReactions, hasOlder, onOlder, onAgain, onHere, onReply, onReact, isRead, wasCut }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const isAtEnd = useRef(true);
+  const size = useRef("");
   const seen = useRef(0);
   const isReadingBack = useRef(false);
   const [unseen, setUnseen] = useState(0);
@@ -123,7 +124,10 @@ function Log({ messages, mayTranslate, pending, said, you, hasReactions, hasOlde
 
   // The keyboard of a phone makes the log shorter: the newest message stays in sight.
   useEffect(() => {
-    const resizing = new ResizeObserver(() => isAtEnd.current && toEnd());
+    const resizing = new ResizeObserver(() => {
+      size.current = sizeOf(box.current);
+      if (isAtEnd.current) toEnd();
+    });
     if (box.current) resizing.observe(box.current);
     return () => resizing.disconnect();
   }, []);
@@ -149,7 +153,8 @@ function Log({ messages, mayTranslate, pending, said, you, hasReactions, hasOlde
 
   function onScroll() {
     const element = box.current;
-    if (!element || isReadingBack.current) return;
+    // While the size changes a scroll does not show where one was; the observer of the size follows.
+    if (!element || isReadingBack.current || sizeOf(element) !== size.current) return;
     isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
     if (isAtEnd.current) setUnseen(0);
     else if (hasOlder && element.scrollTop < 40) void showOlder();
@@ -187,6 +192,9 @@ function Again({ one, onAgain, onHere }) {
   if (one.waitsForCheck) return h(Button, { kind: "quiet", onPress: onHere, children: say("i_am_here") });
   return onAgain ? h(Button, { kind: "quiet", onPress: () => onAgain(one), children: say("try_again") }) : null;
 }
+
+/** @param {HTMLElement | null} element */
+const sizeOf = (element) => `${element?.clientWidth}x${element?.clientHeight}`;
 
 /** The first line of a conversation, and where it is. @param {HTMLElement | null} box */
 function firstLine(box) {

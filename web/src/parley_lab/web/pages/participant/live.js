@@ -182,7 +182,11 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   }, [isActive]);
 
   useEffect(() => {
-    const lose = () => setAway(true);
+    // An answer that comes just then would say that all is well: the next look finds out.
+    const lose = () => {
+      setAway(true);
+      refresh();
+    };
     addEventListener("online", refresh);
     addEventListener("offline", lose);
     return () => {
