@@ -130,7 +130,10 @@ async def test_arms_with_other_attributes_have_their_profiles_in_one_table(datab
     options = [{"id": letter, "text": f"{{{{row.{letter}}}}}"} for letter in "ab"]
     choose = {"id": "choose", "kind": "choice", "title": "Which?", "options": options}
     flats = {"id": "flats", "kind": "survey", "rows": {"attributes": {"rent": [1, 2]}}, "questions": [choose]}
-    arms = [{"id": "rent"}, {"id": "both", "stages": {"flats": {"rows": {"attributes": {"size": [3, 4]}}}}}]
+    arms: list[dict[str, Any]] = [
+        {"id": "rent"},
+        {"id": "both", "stages": {"flats": {"rows": {"attributes": {"size": [3, 4]}}}}},
+    ]
     cast = a_cast(scripts={"flats": {"policy": "random"}})
     cast["cohorts"] = [{"seats": [{"open": True}], "treatment": "rent"}] + [
         {"seats": [{"persona": "cid"}], "treatment": arm["id"]} for arm in arms

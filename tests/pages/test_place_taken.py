@@ -97,7 +97,7 @@ async def until_an_agent_plays(lab: RunningLab, experiment: dict[str, Any]) -> N
                 return
             connection.execute(SEEN_LONG_AGO, {"member_id": first["id"]})
             await asyncio.sleep(0.2)
-    raise AssertionError(f"No agent has taken the place: {first}")
+    raise AssertionError("No agent has taken the place.")
 
 
 async def expect_farewell(page: Page) -> None:
