@@ -32,8 +32,10 @@ export default function Experiment({ id, rest }) {
   const loaded = useLoaded(() => get(`/experiments/${id}`), [id]);
   const status = board.status.value;
   useEffect(() => board.follow(), []);
-  // What the board hears of the experiment itself is read with it: why it is paused, when it ended.
-  useEffect(() => void (loaded.data !== null && status !== null && status !== loaded.data.status && loaded.again()), [status]);
+  // What the board hears of the experiment itself is read with it: why it is paused, when it ended. The board may have
+  // heard of the end before the first answer comes, which is older.
+  const told = loaded.data?.status;
+  useEffect(() => void (told !== undefined && status !== null && status !== told && loaded.again()), [status, told]);
   return h(Loaded, { of: loaded, show: (experiment) => html`${h(Top, { experiment, again: loaded.again })}${h(Tabs, { id, here: rest[0] ?? "", isDraft: experiment.status === "draft" })}
     ${h(Shown, { id, experiment, board, rest, again: loaded.again })}${h(Acts, {})}` });
 }
