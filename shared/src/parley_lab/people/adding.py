@@ -61,8 +61,8 @@ _COHORT: Final = text(
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Who is to come: an agent of this persona. `stage_id`: where a participant begins; None: on the first stage of the
-    group."""
+    """An agent of this persona, which is to be added. A participant begins on `stage_id`, or on the first stage of the
+    group where that is None."""
 
     persona_id: str
     kind: Kind

@@ -361,7 +361,7 @@ async def decided(session: Session, scene: Scene, rule: Callable[[Scene], Change
 
 
 async def tell_typing(session: ReadSession, scene: Scene, change: Change) -> None:
-    """Who begins with an opening line, and whose reply is dropped while they are seen to type it."""
+    """Show that a member types an opening line, and that a member stops whose reply is dropped before it is said."""
     if scene.pace != "live":
         return
     dropped = [_hint(scene, draft.member_id, 0) for draft, _ in change.closed if draft.state == "ready"]

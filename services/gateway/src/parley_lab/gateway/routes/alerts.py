@@ -42,7 +42,7 @@ async def list_alerts(
 
 @router.post("/alerts/{alert_id}/resolve", summary="Mark an alert as resolved")
 async def resolve(alert_id: UUID, context: InContext, key: ApiKey) -> AlertResource:
-    """Who it was is kept. Idempotent. An alert of the type `cohort_held` is resolved by the lab alone (409)."""
+    """The alert keeps who resolved it. Idempotent. The lab alone resolves an alert of the type `cohort_held` (409)."""
 
     async def work(session: Session) -> AlertResource:
         now = context.clock.now()
