@@ -38,6 +38,7 @@ UNANSWERED: Final = 1
 
 _LOOK_SECONDS: Final = 0.1
 _LONGEST_MESSAGE: Final = 10_000
+_CHUNK_BYTES: Final = 65536
 _COMMANDS: Final = "/history shows what was said, /clear begins anew, /quit ends."
 
 
@@ -274,6 +275,3 @@ class _Conversation:
             if chat is None or not chat.is_awaiting_reply:
                 return chat
             await asyncio.sleep(_LOOK_SECONDS)
-
-
-_CHUNK_BYTES: Final = 65536

@@ -38,6 +38,9 @@ _AWAITED, _TRIED_BEFORE, _NEW = range(3)
 """The ranks of calls that wait for the same endpoint: the lowest goes first."""
 
 
+log = structlog.get_logger(__name__)
+
+_REAL: Final = "real"
 MOST_LOST: Final = 3
 """After so many workers have ended with a draft in hand, it is tried alone."""
 LONGEST_UNLOOKED_SECONDS: Final = 0.02
@@ -267,11 +270,6 @@ def _goes_alone(lease: Lease) -> bool:
 
 def _account(lease: Lease) -> str:
     return account_of(lease.provider, lease.agent.model.model)
-
-
-log = structlog.get_logger(__name__)
-
-_REAL: Final = "real"
 
 
 def count_call(lease: Lease, attempt: Attempt) -> None:

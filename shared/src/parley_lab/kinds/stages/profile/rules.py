@@ -31,6 +31,11 @@ from parley_lab.kinds.stages.profile.choosing import ProfileQuestions, ProfileSc
 from parley_lab.kinds.stages.profile.config import ProfileStage, Set
 from parley_lab.kinds.stages.profile.sets import AVATARS, SETS, anonymous
 
+_ORDER: Final = "order"
+_PLACES: Final = "places"
+"""The key of the draws of one set, before members of a cohort could have different ones."""
+_LANGUAGE: Final = "language"
+"""Of all sets; not there: English."""
 _COLUMNS: Final = (
     Column("name", Label("Name", "name"), "text"),
     Column("avatar", Label("Avatar", "avatar"), "text"),
@@ -112,13 +117,6 @@ def _as_known(found: Profile, view: OwnView) -> Profile:
 def in_words(profile: Profile) -> str:
     name = f"{profile.avatar} {profile.name}".strip()
     return f"{name} ({profile.pronouns})" if profile.pronouns else name
-
-
-_ORDER: Final = "order"
-_PLACES: Final = "places"
-"""The key of the draws of one set, before members of a cohort could have different ones."""
-_LANGUAGE: Final = "language"
-"""Of all sets; not there: English."""
 
 
 class NameDraws(Draws):
