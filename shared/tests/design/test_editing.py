@@ -93,7 +93,15 @@ def test_a_change_fits_into_how_the_text_is_written(text: str, path: tuple[str, 
 
 
 @pytest.mark.parametrize(
-    ("text", "path"), [("a: &x 1\nb: *x\n", ("a",)), ("a: [1]\n", ("a", 3)), ("a: 1\n", ("a", "b")), ("a: [\n", ("a",))]
+    ("text", "path"),
+    [
+        ("a: &x 1\nb: *x\n", ("a",)),
+        ("a: [1]\n", ("a", 3)),
+        ("a: [1]\n", ("a", -1)),
+        ("a: [1]\n", ("a", -9)),
+        ("a: 1\n", ("a", "b")),
+        ("a: [\n", ("a",)),
+    ],
 )
 def test_a_change_that_would_change_more_or_leads_nowhere_is_refused(text: str, path: tuple[str | int, ...]) -> None:
     with pytest.raises(InvalidInput):

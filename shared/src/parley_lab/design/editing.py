@@ -110,7 +110,7 @@ def _with_changes(value: Json, changes: Sequence[Change]) -> Json:
 
 def _set(parent: Json, path: Path, change: Change) -> None:
     step, rest = path[0], path[1:]
-    if isinstance(step, int) and isinstance(parent, list) and step < len(parent):
+    if isinstance(step, int) and isinstance(parent, list) and 0 <= step < len(parent):
         if rest:
             _set_below(parent, step, rest, change)
         elif change.value is None:

@@ -56,7 +56,7 @@ FILE_BODY = forms.described(
 
 
 async def read_draft(bundle: Bundle, context: Context, owner_id: UUID) -> Draft:
-    """The experiment in the body, with the personas that it takes from the library of its owner.
+    """The experiment in the bundle, with the personas that it takes from the library of its owner.
 
     Raises:
         InvalidInput: with all problems.
