@@ -6,6 +6,7 @@ import pytest
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.design import Experiment, resolve, validate
+from parley_lab.design.cells import _named_in
 
 STAGES: list[dict[str, Any]] = [
     {"id": "start", "kind": "info", "lines": ["Hello."]},
@@ -151,3 +152,9 @@ def test_a_cell_may_name_a_level_that_is_a_number() -> None:
     experiment = file(factors=None, treatments=arms, texts=rows)
 
     assert [one.variables["scenario"] for one in experiment.treatments] == ["Little.", "Much."]
+
+
+def test_a_rule_over_a_part_of_a_variable_names_the_variable() -> None:
+    parts = _named_in({"stages": [{"show_if": {"variable": "scenario.low", "is": 1}}]})
+
+    assert [*parts] == ["scenario"]

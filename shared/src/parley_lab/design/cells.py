@@ -129,7 +129,7 @@ def _named_in(value: Json) -> Iterator[str]:
         if isinstance(one, Mapping):
             pending += one.values()
             if isinstance(one.get("variable"), str):
-                yield one["variable"]
+                yield one["variable"].partition(".")[0]
         elif isinstance(one, list | tuple):
             pending += one
 
