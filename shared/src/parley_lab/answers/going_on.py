@@ -138,7 +138,8 @@ async def go_on_quietly(session: Session, standing: Standing, page: Json, now: d
     """Store the page and move the person on, by one statement and without a lock (`Database.autocommit`).
 
     Under load the statement moves several people, also of other cohorts. Only for a move that `is_quiet`, without
-    effects and without open asks. Of two moves of one person at once one is overtaken.
+    effects and without open asks. Of two moves of one person at once one is overtaken. The statement compares the
+    counter of the cohort's events with the one in `standing`: every act that decides about moves writes an event there.
 
     Raises:
         ChangedMeanwhile: nothing was stored, because something has happened in the cohort since `standing` was read.

@@ -1,4 +1,8 @@
-"""Draws the arm of a person who joins, or of a group: permuted blocks over the arms with free places. Pure."""
+"""Draws the arm of a person who joins, or of a group: permuted blocks over the arms with free places. Pure.
+
+While all arms have places, no arm is more than one person ahead of another. By order of arrival the time of day would
+decide the arm.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -37,7 +37,10 @@ class Resolved(BaseModel):
     orders: dict[str, list[str]] = Field(default={}, exclude_if=is_empty)
     """The variables that say in which order a participant has the stages of a block, by block."""
     unfilled: dict[str, dict[str, JsonValue]] = {}
-    """The fields of stages with texts that differ from reader to reader, before anything is filled in, by stage."""
+    """The fields of stages with texts that differ from reader to reader, before anything is filled in, by stage.
+
+    A text is filled once, from these fields: a second filling would take a participant's braces for the file's.
+    """
     unfilled_personas: dict[str, dict[str, JsonValue]] = {}
     """The same of personas. `stages` and `personas` keep such placeholders unchanged."""
 

@@ -308,7 +308,13 @@ def _no_listener(_: Committed) -> None:
 
 
 class Database:
-    """The connections of one process to Postgres, and the callback for committed outbox rows."""
+    """The connections of one process to Postgres, and the callback for committed outbox rows.
+
+    Connections come from SQLAlchemy's pool, and statements run on psycopg's cursor: that takes half the CPU (0.09 ms
+    instead of 0.19). Each text is compiled once, and plans are generic, because every statement finds its rows by key.
+    Code that borrows a connection ends its transaction and its streams. A lease does not wait for the disk: forgotten
+    in a crash, it costs one repeated call.
+    """
 
     def __init__(
         self, engine: AsyncEngine, turnstile: Turnstile, *, statement_seconds: float = STATEMENT_SECONDS

@@ -1,4 +1,8 @@
-"""Tables about members beside their stages: checks, presence, players of seats."""
+"""Tables about members beside their stages: checks, presence, players of seats.
+
+A stand-in is the same member with another player (`sittings`), and a move changes the cohort of a member (`stays`).
+A new member for either would need copies of answers, payments and rules.
+"""
 
 from sqlalchemy import ARRAY, Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, Text, Uuid, text
 
