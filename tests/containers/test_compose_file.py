@@ -27,8 +27,8 @@ DOCUMENTED = re.compile(
     r"\b(?:PARLEY|AGENT_WORKER|GATEWAY|ORCHESTRATOR|PROMPT_BUILDER|LLM|OPENAI|ANTHROPIC|GEMINI|GOOGLE_GEMINI|OPENROUTER"
     r"|DEEPSEEK|OLLAMA|HF|ENDPOINT|POSTGRES|RABBITMQ|PROXY|CADDY|PYTHON|PIP|UV)_[A-Z0-9_]+\b"
 )
-VENDORS_OWN = {"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS"}
-"""Told about because they spoil something, and not ours to hand on."""
+OF_OTHERS = {"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS", "OLLAMA_CONTEXT_LENGTH"}
+"""The pages name these variables of vendors and their servers; the lab hands none of them on."""
 
 FILE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
@@ -36,8 +36,8 @@ OURS = ("gateway", "gateway-2", "orchestrator", "agent-worker", "prompt-builder"
 
 
 def documented() -> list[str]:
-    page = (ROOT / "docs" / "operating.md").read_text()
-    return sorted({*DOCUMENTED.findall(page), *DOCUMENTED.findall(EXAMPLE)} - VENDORS_OWN)
+    texts = (*((ROOT / "docs" / page).read_text() for page in ("operating.md", "endpoints.md")), EXAMPLE)
+    return sorted({name for text in texts for name in DOCUMENTED.findall(text)} - OF_OTHERS)
 
 
 def variable(name: str) -> str:
