@@ -111,6 +111,20 @@ async def test_what_is_not_filled_in_is_the_default_of_the_file(api: Api) -> Non
     assert await stored(api) == [({"trust": 6, "why": "no reason", "more": None}, None, marks)]
 
 
+async def test_the_default_of_a_page_on_which_nothing_was_typed_decides_what_follows(api: Api) -> None:
+    rule = {"stage": "q", "question": "trust", "operator": "greater_than", "value": 3}
+    followed = {"id": "more", "kind": "info", "lines": ["You trust them."], "show_if": rule}
+    default = {"trust": 4, "why": "no reason", "more": None}
+    _, (token,) = await there(
+        api, survey(**GO_ON, default=default), stages=[survey(**GO_ON, default=default), followed, END]
+    )
+
+    await after(api, 60)
+
+    assert await stored(api) == [(default, None, {"": "default"})]
+    assert (await me(api, token))["stage_id"] == "more"
+
+
 async def test_a_page_that_was_sent_has_no_mark_and_nothing_is_kept_of_it(api: Api) -> None:
     experiment_id, (token,) = await there(api, survey(**GO_ON))
     await fill(api, token, HALF)

@@ -104,17 +104,23 @@ async def go_on_with_what_there_is(session: Session, standing: Standing, now: da
     if isinstance(completion, Blocked):
         standing = await fill_in(session, standing, now, mark="timed_out", cause=cause, default=stage.stay.default)
         completion = kind_of(stage).completion(stage, standing.view(stage, now))
-    done = completion if isinstance(completion, Done) else Done()
+    done, answered = completion if isinstance(completion, Done) else Done(), standing
     if standing.page(stage.id) is None:
         if isinstance(completion, Blocked) and stage.stay.default is not None:
-            done = await _with_default(session, standing, stage, now)
+            done, answered = await _with_default(session, standing, stage, now)
         elif done.page is not None:
             write_page(session, standing, done.page, now)
-    await go_on(session, standing, done, now, cause=cause)
+    # Not as the standing: an ask that the default answers is open, and is cancelled as they go on.
+    await go_on(session, standing, done, now, cause=cause, answered=answered)
 
 
-async def _with_default(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
-    """Store the answer of the file, if it is one; else there is none, and the experimenter is told."""
+async def _with_default(
+    session: Session, standing: Standing, stage: StageConfig, now: datetime
+) -> tuple[Done, Standing]:
+    """Store the answer of the file, if it is one; else there is none, and the experimenter is told.
+
+    Returns how they go on, and the standing with the answer.
+    """
     view, questions = standing.view(stage, now), parts_of(stage).questions
     question = None if questions is None else questions.question(view, Ask(view.me.id, PAGE, "page"))
     try:
@@ -130,10 +136,10 @@ async def _with_default(session: Session, standing: Standing, stage: StageConfig
             text=f"The default of the stage {stage.id} is no answer there: {error}",
             now=now,
         )
-        return Done()
+        return Done(), standing
     if value is None:
-        return Done()
+        return Done(), standing
     write_page(session, standing, value, now, marks={"": "default"})
     answered = standing.with_answer(stage.id, PAGE, value)
     completion = kind_of(stage).completion(stage, answered.view(stage, now))
-    return completion if isinstance(completion, Done) else Done()
+    return completion if isinstance(completion, Done) else Done(), answered
