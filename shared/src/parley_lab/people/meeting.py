@@ -1,4 +1,8 @@
-"""Making groups in a room, one transaction each: of those who are there, with the agents and mediators of the plan."""
+"""Making groups in a room, one transaction each: of those who are there, with the agents and mediators of the plan.
+
+Members are locked and looked at again; if one has changed, the rule is asked again. The arm is drawn with the group,
+and a group that ends before its stage opens returns its draw to the block.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

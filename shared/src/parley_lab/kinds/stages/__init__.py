@@ -1,7 +1,9 @@
 """The stage kinds: each folder here is one, found by its name; further ones come from outside.
 
 Kinds from outside are found in the folder that PARLEY_KINDS_DIR names, and in packages with an entry point. All kinds
-are known once this module is imported; types made of them, such as AnyStage, never change after that.
+are known once this module is imported; types made of them, such as AnyStage, never change after that. The folder is
+imported as `parley_kinds` and is not on Python's path, so a kind called `random` hides no module. No kind replaces
+another, because the data could not tell them apart.
 """
 
 import importlib
