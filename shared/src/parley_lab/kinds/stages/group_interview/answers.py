@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from pydantic import BaseModel, WithJsonSchema, create_model
 from pydantic import Field as ModelField
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.base.replies import Reason, Reply, Text
+from parley_lab.base.replies import Reason, Reply, Text, own_words
 from parley_lab.kinds import Field, Form, Json, Label, OwnView, form
 from parley_lab.kinds.stages.group_interview import flow
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
@@ -79,10 +79,15 @@ def stored(want: Wanted, answer: Json) -> dict[str, Json]:
     return entry
 
 
-def kept(want: Wanted, raw: str) -> dict[str, Json]:
-    """The stored form of the last of several unusable replies: its parts, without a value."""
+def kept(want: Wanted, raw: str, own: Collection[str] = (), others: Collection[str] = ()) -> dict[str, Json]:
+    """The stored form of the last of several unusable replies: its parts, without a value.
+
+    own, others: the names of the role that is asked, and of all others, in whose names nothing is kept.
+    """
     reply = read_reply(raw)
-    entry = _entry(want, reply.response[:LONGEST_RESPONSE], reply.reasoning, reply.speculation_score)
+    entry = _entry(
+        want, own_words(reply.response, own, others).text[:LONGEST_RESPONSE], reply.reasoning, reply.speculation_score
+    )
     return {**entry, "value": None, "valid": False}
 
 

@@ -205,10 +205,14 @@ class _Asked(Question):
         return None if self._task.type == "discussion" else super().filled_in(begun, default)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
-        """Keep the last reply of a model that never gave a valid one; a model that failed leaves the session."""
+        """Keep the last reply of a model that never gave a valid one; a model that failed leaves the session.
+
+        Others hear it, so it ends where the model continues in the name of another role.
+        """
         if not replies:
             return "drop"
-        return Substitute({**answers.kept(self._wanted, replies[-1].raw), **self._as_asked()})
+        kept = answers.kept(self._wanted, replies[-1].raw, *self._names())
+        return Substitute({**kept, **self._as_asked()})
 
     def _as_asked(self) -> dict[str, Json]:
         if not self._stage.is_of_reader:
@@ -241,9 +245,14 @@ class _Asked(Question):
 
     def hints(self) -> Mapping[str, Hint]:
         """Participants answer by their traits and talk freely in a discussion; special roles sum up."""
-        labels = (self._stage.facilitator, *(one.label for one in (*self._stage.roles, *self._stage.special_roles)))
-        others = [label for label in labels if label != self._role]
+        _, others = self._names()
         return {HINT_OWN_NAMES: self._role, HINT_OTHER_NAMES: "\n".join(others), **self._for_the_mock()}
+
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The labels of the role that is asked and of all others, the facilitator included."""
+        labels = (self._stage.facilitator, *(one.label for one in (*self._stage.roles, *self._stage.special_roles)))
+        own = () if self._role is None else (self._role,)
+        return own, tuple(label for label in labels if label != self._role)
 
     def _for_the_mock(self) -> Mapping[str, Hint]:
         task = self._task

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.kinds import Substitute, UnusableReply
 from parley_lab.kinds.stages.group_interview.answers import fields_of_text
 from parley_lab.kinds.stages.group_interview.config import InterviewTask, RoleOptions
 from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions
@@ -176,3 +177,22 @@ def test_an_object_that_cannot_be_read_is_no_answer(text: str, is_plain: bool) -
 
     with pytest.raises(InvalidInput, match="not a JSON object"):
         fields_of_text(one, text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "heard"),
+    [
+        ("I would rather not say.", "I would rather not say."),
+        ("A: It is 25.\n[from Facilitator, to B] And you?\n[from B] 10", "It is 25."),
+        ("[from Facilitator, to B] And you?\n[from B] 10", ""),
+        ('{"response": "I think so.\\nB: Me too."}', "I think so."),
+    ],
+)
+def test_an_unusable_reply_that_is_kept_ends_where_another_would_speak(raw: str, heard: str) -> None:
+    course = Course(stage(task("one", "public_question", "A", "B")))
+    asked = question_of(course, course.asks[0], "A")
+
+    kept = asked.without_answer([UnusableReply(raw, None, "it was cut off")])
+
+    assert isinstance(kept, Substitute)
+    assert (kept.value["response"], kept.value["valid"]) == (heard, False)
