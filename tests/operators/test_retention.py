@@ -12,7 +12,7 @@ from sqlalchemy import text
 from parley_lab.bus.in_process import InProcessBus
 from parley_lab.gateway.app import create_app
 from parley_lab.gateway.settings import GatewaySettings
-from parley_lab.gateway.testing import Api
+from parley_lab.gateway.testing import FILE, Api
 from parley_lab.members import person_ids
 from parley_lab.orchestrator.service import Orchestrator
 from parley_lab.orchestrator.settings import OrchestratorSettings
@@ -97,6 +97,65 @@ async def test_what_people_said_is_deleted_after_its_days_and_not_before(api: Ap
     assert early == list(SECRETS)
     assert await found_in(api) == []
     assert await members(api, experiment_id) == before
+
+
+MODEL = {"provider": "mock", "model": "mock", "temperature": 0}
+SIDES = [{"id": "left", "text": "Left"}, {"id": "right", "text": "Right"}]
+WITH_AN_AGENT: dict[str, Any] = {
+    "personas": [{"id": "guide", "model": MODEL}],
+    "cohorts": [{"seats": [{"open": True}, {"persona": "guide"}]}],
+    "stages": [
+        *FILE["stages"],
+        {"id": "side", "kind": "survey", "questions": [{"id": "at", "kind": "choice", "title": "?", "options": SIDES}]},
+    ],
+}
+# As refused and stored replies of an agent leave them.
+QUOTING = """
+    WITH failed AS (
+        UPDATE members SET status = 'failed', status_reason = 'it speaks for Marmeladov' WHERE path = 'c1/m2'
+    ), ask AS (
+        INSERT INTO asks (id, path, cohort_id, stage_id, member_id, key, generation, purpose, state, reason, opened_at)
+        SELECT id, 'ask', cohort_id, 'before', id, '', 1, 'page', 'failed', 'quicksilver is no number', created_at
+        FROM members WHERE path = 'c1/m2' RETURNING id, cohort_id, member_id, opened_at
+    ), draft AS (
+        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, state, reason,
+            not_before, created_at)
+        SELECT id, 'draft', cohort_id, 'before', member_id, id, 'page', 'mock', 'failed', 'zanzibar is no number',
+            opened_at, opened_at FROM ask
+    ), told AS (
+        UPDATE events SET payload = payload || '{"reason": "it speaks for Marmeladov"}'
+        WHERE type = 'member.joined' AND subject = 'c1/m1'
+    )
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
+    SELECT m.id, a.stage_id, '', m.cohort_id, CAST(a.value AS jsonb), CAST(a.invalid AS jsonb), m.created_at,
+        m.created_at
+    FROM members m, (VALUES
+        ('before', '{"age": 40, "why": "As Marmeladov likes quicksilver"}', NULL),
+        ('side', '{"at": "left"}', NULL),
+        ('after', '{"again": null}', '{"again": "zanzibar is no number"}')
+    ) a(stage_id, value, invalid) WHERE m.path = 'c1/m2'
+"""
+
+
+async def test_what_agents_wrote_about_people_is_deleted_and_what_they_chose_stays(api: Api) -> None:
+    experiment_id = await api.running(**WITH_AN_AGENT)
+    await api.join(experiment_id, "Marmeladov")
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    async with api.database.transaction() as session:
+        await session.run(text(QUOTING))
+
+    api.clock.advance(31 * DAY)
+    await an_orchestrator(api, 30).forget_people()
+
+    assert await found_in(api) == []
+    async with api.database.read() as session:
+        answers = await session.all(text("SELECT stage_id, value, invalid FROM answers ORDER BY stage_id"))
+    assert [tuple(row) for row in answers] == [
+        ("after", {"again": None}, {"again": "[deleted]"}),
+        ("side", {"at": "left"}, None),
+    ]
+    answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export")
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,9 @@ _PEOPLE: Final = text(
 )
 _GUESTS: Final = text("DELETE FROM guests WHERE experiment_id = :experiment_id")
 _COHORTS: Final = "SELECT id FROM cohorts WHERE experiment_id = :experiment_id"
-# Others quote them: agents and mediators in conversations, prompts, replies, and what a stage has come to so far.
+_STRINGS: Final = """jsonb_path_query({0}, 'strict $.** ? (@.type() == "string")')"""
+# Others quote them: agents and mediators in conversations, answers, prompts, replies and the reasons why those were
+# refused, and what a stage has come to so far.
 _QUOTED: Final = (
     text(
         f"""
@@ -43,7 +45,7 @@ _QUOTED: Final = (
     ),
     text(
         f"""
-        UPDATE events SET payload = payload - 'text' - 'quote' - 'explanation' - 'value',
+        UPDATE events SET payload = payload - 'text' - 'quote' - 'explanation' - 'value' - 'reason',
             public = public - 'text' - 'line' - 'quote'
         WHERE cohort_id IN ({_COHORTS})
         """  # noqa: S608 - put together from constants
@@ -56,12 +58,33 @@ _QUOTED: Final = (
         """  # noqa: S608 - put together from constants
     ),
     text("DELETE FROM prompt_pieces WHERE experiment_id = :experiment_id"),
-    text(f"UPDATE drafts SET reply = NULL WHERE cohort_id IN ({_COHORTS})"),  # noqa: S608 - put together from constants
+    text(f"UPDATE drafts SET reply = NULL, reason = NULL WHERE cohort_id IN ({_COHORTS})"),  # noqa: S608 - the same
+    text(f"UPDATE asks SET reason = NULL WHERE cohort_id IN ({_COHORTS})"),  # noqa: S608 - the same
+    # What agents chose stays; a string that is not in the file was written by a model.
+    text(
+        f"""
+        WITH known AS MATERIALIZED (
+            SELECT {_STRINGS.format("document")} AS word FROM experiments WHERE id = :experiment_id
+            UNION SELECT {_STRINGS.format("resolved")} FROM treatments WHERE experiment_id = :experiment_id
+            UNION SELECT to_jsonb(id) FROM members WHERE experiment_id = :experiment_id
+        )
+        DELETE FROM answers a USING members m
+        WHERE m.id = a.member_id AND m.experiment_id = :experiment_id AND EXISTS (
+            SELECT FROM {_STRINGS.format("a.value")} AS s(word) WHERE s.word NOT IN (SELECT word FROM known))
+        """  # noqa: S608 - put together from constants
+    ),
+    text(
+        f"""
+        UPDATE answers SET invalid = (SELECT jsonb_object_agg(i.key, CAST(:deleted AS text)) FROM jsonb_each(invalid) i)
+        WHERE cohort_id IN ({_COHORTS}) AND invalid IS NOT NULL
+        """  # noqa: S608 - put together from constants
+    ),
     text(f"UPDATE cohort_stages SET state = NULL WHERE cohort_id IN ({_COHORTS})"),  # noqa: S608 - the same
     text("UPDATE alerts SET text = :deleted WHERE experiment_id = :experiment_id"),
     text(
         """
-        UPDATE members SET token_hash = NULL, declined_id_hash = NULL, join_key_hash = NULL
+        UPDATE members SET token_hash = NULL, declined_id_hash = NULL, join_key_hash = NULL,
+            status_reason = CASE WHEN status = 'failed' THEN CAST(:deleted AS text) ELSE status_reason END
         WHERE experiment_id = :experiment_id
         """
     ),
@@ -86,8 +109,9 @@ async def due(session: ReadSession, now: datetime, days: int | None, *, but: Col
 async def forget_people(session: Session, experiment_id: UUID, now: datetime) -> bool:
     """Delete the answers, words, profiles and tokens of everybody who took part as a person, and what quotes them.
 
-    Who was in which arm, how they ended, when, what was paid, calls with tokens and costs, and results of groups stay.
-    An experiment of agents alone keeps everything. False when it was done before, or the experiment goes on.
+    Arms and ends of members, times, payments, calls with tokens and costs, results of groups, numbers and choices of
+    agents stay. An experiment of agents alone keeps everything. False when it was done before, or the experiment goes
+    on.
     """
     whose = {"experiment_id": experiment_id}
     if not await session.run(_CLAIM, {**whose, "now": now}):
