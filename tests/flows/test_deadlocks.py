@@ -3,11 +3,18 @@
 import asyncio
 from uuid import UUID, uuid4
 
+import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from parley_lab.base.errors import Paused
+from parley_lab.contracts.experiment import Profile
 from parley_lab.drafts import drafts
+from parley_lab.experiments import pausing
 from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.people.adding import Addition, add_agent
+from parley_lab.people.joining import join
+from parley_lab.people.own_arms import lock_draws
 from parley_lab.store.session import Database
 from parley_lab.talk import end
 from parley_lab.talk.scenes import lock_scene
@@ -121,3 +128,70 @@ async def test_a_change_that_closes_drafts_locks_the_streams_counter_after_them(
     assert "deadlock.retried" not in [entry["event"] for entry in logs]
     assert await states(lab) == ["published", "cancelled"]
     assert model.calls == await recorded_calls(lab) == 1
+
+
+ON_ARRIVAL = """
+parley: 1
+name: A group on arrival
+pace: live
+seat_again: [before_first_answer]
+treatments: [{id: a}, {id: b}]
+stages: [{id: page, kind: info, lines: [Hello]}]
+cohorts: [{made: on_arrival, count: 2, seats: [{open: true}]}]
+"""
+
+
+async def test_a_pause_and_a_join_that_frees_a_seat_and_makes_a_group_wait_for_each_other_in_one_order(
+    database: Database,
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(ON_ARRIVAL)
+    await lab.join(experiment_id)
+    await lab.rows("INSERT INTO presence (member_id, gone_at) SELECT id, now() FROM members RETURNING 1")
+
+    with capture_logs() as logs:
+        async with database.transaction() as session:
+            await pausing.lock(session, experiment_id)
+            # Its arm is the other one, so that it is to make a group.
+            coming = asyncio.create_task(
+                database.transact(
+                    lambda own: join(own, experiment_id, lab.clock.now(), cohort_id=None, profile=Profile(name="Ben"))
+                )
+            )
+            await someone_waits_for_a_lock(database)
+            await pausing.pause(session, experiment_id, lab.clock.now())
+        with pytest.raises(Paused):
+            await coming
+
+    assert "deadlock.retried" not in [entry["event"] for entry in logs]
+    assert [row.status for row in await lab.rows("SELECT status FROM members")] == ["in_progress"]
+
+
+BY_PARTICIPANT = """
+parley: 1
+name: Arms of participants
+allocation: {by: participant}
+treatments: [{id: a}, {id: b}]
+personas: [{id: ana, model: {provider: mock, model: mock, temperature: 0}}]
+stages: [{id: page, kind: info, lines: [Hello]}]
+pace: live
+cohorts: [{seats: [{persona: ana}, {open: true}]}]
+"""
+
+
+async def test_an_agent_that_is_added_holds_no_cohort_while_it_waits_for_the_draws(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(BY_PARTICIPANT)
+    ((cohort_id,),) = await lab.rows("SELECT id FROM cohorts")
+    wanted = Addition("ana", "participant")
+
+    async with database.transaction() as session:
+        await lock_draws(session, experiment_id)
+        adding = asyncio.create_task(
+            database.transact(lambda own: add_agent(own, cohort_id, wanted, lab.clock.now(), actor="Ellen"))
+        )
+        await someone_waits_for_a_lock(database)
+        await session.run(text("SELECT FROM cohorts WHERE id = :id FOR NO KEY UPDATE NOWAIT"), {"id": cohort_id})
+
+    await adding
+    assert [row.added_by for row in await lab.rows("SELECT added_by FROM members WHERE path = 'c1/m3'")] == ["Ellen"]

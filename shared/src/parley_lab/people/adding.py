@@ -42,6 +42,14 @@ from parley_lab.talk.conversation import advance_thread, open_talks
 
 Kind = Literal["participant", "mediator"]
 
+# Before the lock of the cohort, for a participant who may draw an arm.
+_LOCK_DRAWS: Final = text(
+    """
+    SELECT FROM joining j JOIN cohorts c ON c.experiment_id = j.experiment_id
+        JOIN experiments e ON e.id = c.experiment_id
+    WHERE c.id = :cohort_id AND e.document #>> '{allocation,by}' = 'participant' FOR NO KEY UPDATE OF j
+    """
+)
 _LOCK: Final = text("SELECT id FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE")
 _COHORT: Final = text(
     f"""
@@ -80,6 +88,8 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
         Conflict: the cohort has ended, rules leave out all stages ahead, a game ahead has begun or takes no more
             players, or has no conversation.
     """
+    if wanted.kind == "participant":
+        await session.run(_LOCK_DRAWS, {"cohort_id": cohort_id})
     row = await _lock_running(session, cohort_id, wanted.kind)
     own = await draw_own_arm(session, row.id) if wanted.kind == "participant" else None
     arm = await design(session, row.id, row.version, row.treatment_id) if own is None else own.design

@@ -150,16 +150,21 @@ _GONE_BEFORE: Final = text(
 )
 
 
+# The join may make a cohort later, for which it takes this lock: a pause has it while it waits for the members.
+_HOLD_EXPERIMENT: Final = text("SELECT FROM experiments WHERE id = :experiment_id FOR SHARE")
+
+
 async def free_seats_of_gone(session: Session, experiment_id: UUID, now: datetime) -> None:
     """Give the seats of people who are gone to those who come, where the file gives the seats of those who went.
 
     A person who is gone has dropped out by that. To be called by a join, before it takes a seat; takes the lock of
-    draws, then those of the members.
+    draws, that of the experiment, then those of the members.
     """
     gone = await session.all(_GONE_BEFORE, {"experiment_id": experiment_id})
     if not gone:
         return
     await lock_draws(session, experiment_id)
+    await session.run(_HOLD_EXPERIMENT, {"experiment_id": experiment_id})
     for row in gone:
         standing = await lock_standing(session, row.member_id)
         still = await session.first(_SINCE, {"member_id": row.member_id})
