@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parley_lab.cli.costing import talk_costs
+from parley_lab.cli.experiment_run import talk_costs
 from parley_lab.design import load
 
 

@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from parley_lab.agent_worker.models import Model, build_models
 from parley_lab.agent_worker.settings import WorkerSettings
-from parley_lab.agent_worker.stepping import Stepping
 from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.agent_worker.worker import Stepping
 from parley_lab.base.logs import correlation
 from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint

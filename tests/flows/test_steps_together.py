@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from parley_lab.agent_worker import answering, steps
-from parley_lab.agent_worker.stepping import Stepping
 from parley_lab.agent_worker.steps import take_step, take_steps
+from parley_lab.agent_worker.worker import Stepping
 from parley_lab.answers.advancing import wake_agents
 from parley_lab.base.logs import correlation
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR

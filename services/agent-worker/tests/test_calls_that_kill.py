@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from parley_lab.agent_worker.alone import Flights
+from parley_lab.agent_worker.calling import Flights
 from parley_lab.agent_worker.models import Model
 from parley_lab.agent_worker.settings import WorkerSettings
 from parley_lab.agent_worker.thinking import Thinker

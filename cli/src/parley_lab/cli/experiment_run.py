@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -12,10 +12,8 @@ from uuid import UUID
 
 from parley_lab.base.errors import Conflict, InvalidInput, NotFound
 from parley_lab.cli import run_folder
-from parley_lab.cli.costing import costs_line, talk_costs
 from parley_lab.cli.embedded import EmbeddedLab
 from parley_lab.cli.following import Ending, Follower
-from parley_lab.cli.key_trouble import refused_lines
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, begun_experiment, require_people
 from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse, right_answers
@@ -30,7 +28,13 @@ from parley_lab.cli.screen import (
     released_line,
     spent_line,
 )
+from parley_lab.contracts.endpoints import ENDPOINT_KEYS_VARIABLE
+from parley_lab.contracts.key_rules import BAD_REQUEST, UNREACHABLE, WAITS, Gate, first_in_words, waiting_in_words
+from parley_lab.contracts.named_providers import read_providers
+from parley_lab.contracts.providers import CREWAI_KEY_VARIABLES
 from parley_lab.design import Experiment
+from parley_lab.design.most_calls import most_calls
+from parley_lab.drafts.called_keys import Waiting
 from parley_lab.drafts.limits import CallLimit, set_most_calls, spent_limit
 from parley_lab.experiments import experiments, files, pausing, starting
 from parley_lab.experiments.experiments import Progress
@@ -55,6 +59,14 @@ _MOST_NAMED: Final = 5
 _MOST_ADDRESSES: Final = 6
 INCOMPLETE: Final = 1
 """The run is stuck, participants failed in it, answers are missing, or replies were given up."""
+
+_WHAT_TO_DO: Final = {
+    "auth_error": "Put a key that is accepted there into {variable}.",
+    "no_quota": "See that the account has money and quota left, or put the key of another into {variable}.",
+    **dict.fromkeys(WAITS, "Go on with --resume then; --patience MINUTES waits longer."),
+    BAD_REQUEST: "See what the server can do: parley providers test. What it lacks is said by `lacks` of the model.",
+    UNREACHABLE: "See that a model is served there, that the address is right and that this machine can reach it.",
+}
 
 
 def failed_lines(failed: Sequence[Failed]) -> list[str]:
@@ -357,3 +369,67 @@ class ExperimentRun:
             )
         if not ending.stuck and not self.is_left and not failed:
             self._screen.notice(f"Finished in {seconds:.1f} s.", style="bold green")
+
+
+def costs_line(experiment: Experiment, max_calls: int | None) -> str:
+    """How many calls the file can make, and where it stops; `max_calls`: the limit on the command line."""
+    most = most_calls(experiment)
+    replies = f"{most.replies} {'reply' if most.replies == 1 else 'replies'}"
+    if most.open_ended:
+        stages = ", ".join(most.open_ended)
+        known = f" On other stages it asks for at most {replies}." if most.replies else ""
+        told = f"How many calls of models it makes is not known beforehand: {stages} may take any number.{known}"
+    else:
+        told = (
+            f"It asks models for at most {replies}: {most.replies} calls, or up to {most.calls} where they have to be "
+            "asked for again. Calls that a provider turns away come on top."
+        )
+    limit = max_calls or experiment.limits.calls
+    if limit is not None:
+        return f"{told} It is paused after {limit} calls."
+    return f"{told} --max-calls N pauses it after N." if most.open_ended else told
+
+
+def talk_costs(experiment: Experiment) -> Iterator[str]:
+    """A line for each conversation with agents: `talk (race): up to 4 calls for each message, ...`."""
+    people = {persona.id for persona in experiment.personas if persona.player != "agent"}
+    groups = [
+        (sum(seat.count for seat in cohort.seats if seat.persona and seat.persona not in people), len(cohort.mediators))
+        for cohort in experiment.cohorts
+    ]
+    participants, mediators = max(groups, key=sum, default=(0, 0))
+    for stage in experiment.stages:
+        talk = parts_of(stage).talk if participants + mediators else None
+        cost = None if talk is None else talk.message_cost(participants, mediators)
+        if talk is not None and cost is not None:
+            yield f"{stage.id} ({talk.rules.turn_taking}): {cost}."
+
+
+def refused_lines(waiting: Waiting) -> Sequence[str]:
+    """The reason why a run stops, in lines."""
+    gate = waiting.gate
+    if gate.waits:
+        head = f"The run has stopped: {waiting_in_words(gate)}."
+    elif gate.is_tried:
+        since = f"{gate.paused_at:%H:%M:%S} UTC" if gate.paused_at else "some time ago"
+        state = f"{gate.name} is not reached" if gate.fault == UNREACHABLE else f"the key of {gate.name} is refused"
+        head = f"The run has stopped: {state} since {since}."
+    else:
+        first = first_in_words(gate)
+        head = f"The run has stopped: {first[0].lower()}{first[1:]}. Nothing else was asked."
+    answers = "1 answer waits" if waiting.drafts == 1 else f"{waiting.drafts} answers wait"
+    return (
+        head,
+        f"  {gate.asked} was asked; what came back: {gate.reason}",
+        f"  {answers} for it, and no member has failed. {_what_to_do(gate)}",
+    )
+
+
+def _what_to_do(gate: Gate) -> str:
+    name, _, address = gate.name.partition(" at ")
+    account = name.partition("/")[0]
+    provider = read_providers(os.environ).get(account)
+    variable = provider.key_variable if provider is not None else CREWAI_KEY_VARIABLES.get(account)
+    if address:
+        variable = f"the variable that {ENDPOINT_KEYS_VARIABLE} names for it"
+    return _WHAT_TO_DO.get(gate.fault, "").format(variable=variable or "the environment")

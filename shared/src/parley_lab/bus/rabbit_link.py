@@ -18,12 +18,15 @@ from aio_pika.exceptions import (
 )
 
 from parley_lab.bus.contract import BusMisconfigured, BusUnavailable, Fate, dead_queue, lane_of, urgent_lane
-from parley_lab.bus.topology import declare_work_queue
 from parley_lab.contracts.hints import Hint
 
 log = structlog.get_logger(__name__)
 
 _LOOKS = 10
+
+# Newer brokers limit every quorum queue to 20 returns and drop messages beyond it. A person who reads a dead-letter
+# queue many times must not lose messages, and older brokers refuse "unlimited".
+_DEAD_DELIVERY_LIMIT = 1_000_000
 
 
 async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
@@ -293,3 +296,24 @@ class Link:
 
 def _message(body: bytes) -> aio_pika.Message:
     return aio_pika.Message(body, content_type="application/json", delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
+
+
+async def declare_work_queue(channel: AbstractChannel, name: str, *, delivery_limit: int) -> None:
+    """Declare `name`, its urgent queue and their dead-letter queue; the arguments can never change for existing
+    queues."""
+    await channel.declare_queue(
+        dead_queue(name),
+        durable=True,
+        arguments={"x-queue-type": "quorum", "x-delivery-limit": _DEAD_DELIVERY_LIMIT},
+    )
+    for lane in (name, urgent_lane(name)):
+        await channel.declare_queue(
+            lane,
+            durable=True,
+            arguments={
+                "x-queue-type": "quorum",
+                "x-delivery-limit": delivery_limit,
+                "x-dead-letter-exchange": "",
+                "x-dead-letter-routing-key": dead_queue(name),
+            },
+        )

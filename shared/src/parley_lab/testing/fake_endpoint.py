@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import hashlib
 import inspect
+import re
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,7 +20,6 @@ from typing import Any, Final, Self
 import orjson
 
 from parley_lab.base.schema_filler import UnfillableSchemaError, fill
-from parley_lab.testing.fake_choices import offered
 from parley_lab.testing.fake_http import Connection, answer, failure
 from parley_lab.testing.fake_messages import MessagesRequest, as_came, as_message
 
@@ -37,6 +37,11 @@ _FAULTS: Final = {
     "rate": (429, "Rate limit reached.", "rate_limit_exceeded"),
     "away": (503, "The server is overloaded.", "overloaded"),
 }
+
+_ONE_OF: Final = re.compile(r"(?:Answer with one of these|expected one of): (.+?)\.(?:\s|$)")
+_FROM_TO: Final = re.compile(
+    r"(?:Answer with|expected) a number from (-?[0-9]+(?:\.[0-9]+)?) to (-?[0-9]+(?:\.[0-9]+)?)"
+)
 
 
 @dataclass(frozen=True)
@@ -403,3 +408,18 @@ def main(arguments: list[str] | None = None) -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def offered(request: Mapping[str, Any], rng: Random) -> str | None:
+    """One of the options that the last message names last, as a model would write it; None without options."""
+    messages = request["messages"]
+    question = str(messages[-1].get("content", "")) if messages else ""
+    found = [one for pattern in (_ONE_OF, _FROM_TO) for one in pattern.finditer(question)]
+    if not found:
+        return None
+    last = max(found, key=lambda one: one.start())
+    if last.re is _ONE_OF:
+        return rng.choice(str(last[1]).split(", "))
+    if "." in last[0]:
+        return f"{rng.uniform(float(last[1]), float(last[2])):.2f}"
+    return str(rng.randint(int(last[1]), int(last[2])))

@@ -8,7 +8,6 @@ from typing import Final
 
 import structlog
 
-from parley_lab.agent_worker.alone import Flights
 from parley_lab.agent_worker.attempts import Attempt, storable
 from parley_lab.agent_worker.models import (
     Closed,
@@ -45,6 +44,41 @@ MOST_LOST: Final = 3
 """After so many workers have ended with a draft in hand, it is tried alone."""
 LONGEST_UNLOOKED_SECONDS: Final = 0.02
 """After a longer wait, check again that the experiment goes on before the call is paid."""
+
+
+class Flights:
+    """The calls in flight of one process. They go in the order of arrival where one of them waits to go alone.
+
+    A call that may end the process goes alone: if it does, no other call is lost with it, and no other is to blame.
+    """
+
+    def __init__(self) -> None:
+        self._in_flight = 0
+        self._one_alone = asyncio.Lock()
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+
+    @asynccontextmanager
+    async def together(self) -> AsyncIterator[None]:
+        """Wait until no call is alone, and be in flight until the block ends."""
+        if self._one_alone.locked():
+            async with self._one_alone:
+                pass
+        self._in_flight += 1
+        self._is_empty.clear()
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._is_empty.set()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Wait until no call is in flight, and let none begin until the block ends."""
+        async with self._one_alone:
+            await self._is_empty.wait()
+            yield
 
 
 class Held(Exception):

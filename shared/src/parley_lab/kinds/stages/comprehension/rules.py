@@ -1,7 +1,7 @@
 """The rules of a check of what was understood."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -9,25 +9,67 @@ from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import (
+    PAGE,
+    Answered,
     Ask,
     Block,
     Blocked,
+    Column,
     Completion,
+    Data,
     Done,
     End,
+    Json,
+    Label,
+    LabView,
     OwnView,
     PageContent,
     Parts,
     Reason,
     StageKind,
+    Table,
     heading,
 )
+from parley_lab.kinds.questions import one
 from parley_lab.kinds.questions.asked_of_rows import in_file, rows_problems
 from parley_lab.kinds.questions.choices import Option
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions, ComprehensionScripts
-from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of
 from parley_lab.kinds.stages.comprehension.config import CheckedChoice, CheckedText, ComprehensionStage
-from parley_lab.kinds.stages.comprehension.reporting import ComprehensionData
+
+_OF_PAGE: Final = (
+    Column("attempts", Label("How often the questions were answered", "times_answered"), "integer"),
+    Column("passed", Label("Whether all answers were right in the end", "all_right_in_the_end"), "boolean"),
+)
+_TABLE_COLUMNS: Final = ("participant", "attempt", "question", "value", "is_correct")
+
+
+class ComprehensionData(Data):
+    def __init__(self, stage: ComprehensionStage) -> None:
+        self._stage = stage
+        self.table = Table(
+            "attempts",
+            _TABLE_COLUMNS,
+            lambda view: [*rows(stage, view)],
+            answer_key=lambda row: key_of(row["attempt"]),
+        )
+
+    def columns(self) -> list[Column]:
+        return [*(column for asked in self._stage.questions for column in asked.columns()), *_OF_PAGE]
+
+    def cells(self, page: Json) -> dict[str, Json]:
+        given = page if isinstance(page, Mapping) else {}
+        asked = (asked for asked in self._stage.questions if asked.id in given)
+        cells = {name: cell for each in asked for name, cell in each.given_cells(given[each.id]).items()}
+        return {**cells, **{column.name: given[column.name] for column in _OF_PAGE if column.name in given}}
+
+    def scored(self) -> list[str]:
+        return [asked.id for asked in self._stage.questions]
+
+    def answered(self, key: str, answer: Json) -> list[Answered]:
+        """The last answers; the table has those before them."""
+        given = answer if key == PAGE and isinstance(answer, Mapping) else {}
+        return [one.answered(asked, given[asked.id]) for asked in self._stage.questions if asked.id in given]
 
 
 class ShownCheckQuestion(BaseModel):
@@ -165,3 +207,19 @@ def _of(attempts: Attempts) -> str:
 
 
 KIND = Comprehension()
+
+
+def rows(stage: ComprehensionStage, view: LabView) -> Iterator[dict[str, Json]]:
+    """A line for each answer of each attempt."""
+    for member in view.members:
+        attempts = attempts_of(stage, member, view.answers.get(member.id, {}))
+        for number, given in enumerate(attempts.given, start=1):
+            for asked in (asked for asked in stage.questions if asked.id in given):
+                value = given[asked.id]
+                yield {
+                    "participant": member.path,
+                    "attempt": number,
+                    "question": asked.id,
+                    "value": value,
+                    "is_correct": asked.is_correct(value),
+                }

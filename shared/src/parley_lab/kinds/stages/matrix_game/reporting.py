@@ -1,12 +1,15 @@
 """The report on the games of an experiment: measures with intervals, leaderboards, figures. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Final
+from statistics import fmean
+from typing import Any, Final
 
 from parley_lab.kinds import Json, Report, Reporter, ReportTable
+from parley_lab.kinds.stages.matrix_game.arena import measures
 from parley_lab.kinds.stages.matrix_game.arena.games import (
+    SIDES,
     Pairing,
     PlayedGame,
     arm_of,
@@ -14,11 +17,7 @@ from parley_lab.kinds.stages.matrix_game.arena.games import (
     measures_of,
     with_pairs,
 )
-from parley_lab.kinds.stages.matrix_game.arena.intervals import Estimate
-from parley_lab.kinds.stages.matrix_game.arena.over_alpha import COLUMNS as ALPHA_COLUMNS
-from parley_lab.kinds.stages.matrix_game.arena.over_alpha import Alphas, over_alpha
-from parley_lab.kinds.stages.matrix_game.arena.overview import COLUMNS as OVERVIEW_COLUMNS
-from parley_lab.kinds.stages.matrix_game.arena.overview import overview
+from parley_lab.kinds.stages.matrix_game.arena.intervals import Estimate, estimate
 from parley_lab.kinds.stages.matrix_game.arena.plots import plots
 from parley_lab.kinds.stages.matrix_game.arena.standings import (
     CONVENTIONS,
@@ -31,7 +30,6 @@ from parley_lab.kinds.stages.matrix_game.arena.standings import (
     standings,
 )
 from parley_lab.kinds.stages.matrix_game.arena.summaries import by_pair, cautions, experiment_estimates, pair_estimates
-from parley_lab.kinds.stages.matrix_game.arena.terminal import heat_map_lines, leaderboard_lines
 
 Row = Mapping[str, Json]
 _WHERE: Final = (
@@ -42,6 +40,15 @@ _ESTIMATE: Final = ("count", "missing", "mean", "deviation", "low", "high")
 _MOST_NAMED: Final = 3
 ALL_ROUNDS: Final = "all"
 UNFLAGGED: Final = "unflagged"
+
+ALPHA_COLUMNS: Final = ("player", "name", "alpha", "count", "mean", "low", "high")
+Alphas = tuple[float | None, float | None]
+"""The alpha of each player of a game; None: the player has another rule."""
+
+_SHADES: Final = " ░▒▓█"
+
+PairRow = Mapping[str, Any]
+OVERVIEW_COLUMNS: Final = ("figure", "pair", "player_a", "player_b", "value", "low", "high")
 
 
 class GamesReporter(Reporter):
@@ -158,8 +165,8 @@ def _measures_table(games: Sequence[PlayedGame]) -> ReportTable:
 
 
 def _estimates(found: Mapping[str, Estimate], rounds: str) -> Iterator[dict[str, Json]]:
-    for measure, estimate in found.items():
-        yield {"rounds": rounds, "measure": measure, **asdict(estimate)}
+    for measure, one in found.items():
+        yield {"rounds": rounds, "measure": measure, **asdict(one)}
 
 
 def _unit(games: Sequence[PlayedGame]) -> str:
@@ -191,3 +198,92 @@ def _leaderboard(games: Sequence[PlayedGame]) -> ReportTable:
         for one in _ranked(games, convention):
             rows.append({"convention": convention, **asdict(one), "unit": _unit(games), "total": totals[one.player]})
     return ReportTable("leaderboard", tuple(rows[0]), tuple(rows))
+
+
+def over_alpha(games: Iterable[tuple[Alphas, PlayedGame]], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row for each player and alpha of its opponents, with the mean over games; none where all have one alpha.
+
+    A curve of coop(alpha) needs two points. Players by chance are on no curve of their own: they heed no opponent.
+    """
+    rates: dict[tuple[str, float], list[float | None]] = {}
+    for alphas, game in games:
+        for own, side in enumerate(SIDES):
+            alpha = alphas[1 - own]
+            if alpha is not None and alphas[own] is None:
+                rate = measures.cooperation_rate(game.play(side))
+                rates.setdefault((game.players[own], alpha), []).append(rate)
+    if len({alpha for _, alpha in rates}) < 2:
+        return []
+    found = {place: asdict(estimate(values, bounds=(0.0, 1.0))) for place, values in sorted(rates.items())}
+    return [
+        {
+            "player": player,
+            "name": names.get(player, player),
+            "alpha": alpha,
+            **{key: one[key] for key in ALPHA_COLUMNS[3:]},
+        }
+        for (player, alpha), one in found.items()
+    ]
+
+
+def leaderboard_lines(found: Sequence[Rank], convention: Convention, *, unit: str = "points") -> Iterator[str]:
+    """One line for each player, below one with the convention."""
+    if unit == "points":
+        yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
+    else:
+        yield f"Leaderboard, {convention}, {unit}: {CONVENTIONS[convention].replace('sum over', 'mean over')}"
+    width = max((len(standing.player) for standing in found), default=0)
+    is_even = len({standing.pairings for standing in found}) <= 1
+    for standing in found:
+        weight = "" if is_even else f"  of {standing.pairings} {'pairing' if standing.pairings == 1 else 'pairings'}"
+        yield f"{standing.rank:>3}. {standing.player:<{width}}  {standing.score:>10.2f}{weight}"
+    if not is_even:
+        yield "     Not all met the same number of opponents: compare these scores with care."
+
+
+def heat_map_lines(rates: Mapping[tuple[str, str], float], word: str = "Cooperation") -> Iterator[str]:
+    """A row for each player, a column for each opponent: how often the player cooperates, in per cent and shades."""
+    players = sorted({player for player, _ in rates})
+    width = max(map(len, players), default=0)
+    yield f"{word} of the player in the row with the opponent in the column, in per cent:"
+    for number, player in enumerate(players, start=1):
+        cells = " ".join(_cell(rates.get((player, opponent))) for opponent in players)
+        yield f"{number:>3} {player:<{width}} {cells}"
+    yield f"{'':>{width + 4}} " + " ".join(f"{number:^5}" for number, _ in enumerate(players, start=1))
+
+
+def _cell(rate: float | None) -> str:
+    if rate is None:
+        return "  ·  "
+    shade = _SHADES[min(int(rate * len(_SHADES)), len(_SHADES) - 1)]
+    return f"{shade}{rate:>4.0%}"[:5] if rate < 1 else f"{shade}100%"
+
+
+def overview(pairs: Sequence[PairRow], games: int, *, is_dilemma: bool) -> Iterator[dict[str, Any]]:
+    """The rows of the table; `pairs`: those of the table of pairs with all rounds; `games`: how many have a result.
+
+    Cooperation is a mean over pairs, each with the mean of both players. Pairs are compared by points a round, the mean
+    of both players; of equal pairs the first one is named.
+    """
+    yield {"figure": "games", "value": games}
+    cooperation = estimate([value for _, value in _of_both(pairs, "cooperation")], bounds=(0.0, 1.0))
+    word = "cooperation" if is_dilemma else "first_action"
+    yield {"figure": word, "value": cooperation.mean, "low": cooperation.low, "high": cooperation.high}
+    scored = _of_both(pairs, "points_per_round")
+    if len(scored) < 2:
+        return
+    for figure, (row, value) in (
+        ("best_pair", max(scored, key=lambda one: one[1])),
+        ("worst_pair", min(scored, key=lambda one: one[1])),
+    ):
+        names = {name: row[name] for name in ("pair", "player_a", "player_b")}
+        yield {"figure": figure, **names, "value": value}
+
+
+def _of_both(pairs: Sequence[PairRow], measure: str) -> list[tuple[PairRow, float]]:
+    """Each pair that has the measure, with its mean over both players."""
+    found: dict[str, tuple[PairRow, list[float]]] = {}
+    for row in pairs:
+        if row["measure"] in (f"{measure}_a", f"{measure}_b") and row["mean"] is not None:
+            found.setdefault(row["pair"], (row, []))[1].append(row["mean"])
+    return [(row, fmean(values)) for row, values in found.values()]

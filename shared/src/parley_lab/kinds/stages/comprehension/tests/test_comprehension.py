@@ -16,7 +16,7 @@ from parley_lab.kinds.stages.comprehension import KIND
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions
 from parley_lab.kinds.stages.comprehension.attempts import AGENT_ATTEMPTS
 from parley_lab.kinds.stages.comprehension.config import ComprehensionStage, folded
-from parley_lab.kinds.stages.comprehension.reporting import ComprehensionData
+from parley_lab.kinds.stages.comprehension.rules import ComprehensionData
 from parley_lab.testing.views import lab, own
 
 PIA = Member(UUID(int=1), "c1/m1", "participant", "person", Profile(name="Pia"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from parley_lab.kinds.stages.matrix_game.arena.figures import Heading, Panel, Scored, dots, heat_map, panels
 from parley_lab.kinds.stages.matrix_game.arena.intervals import Estimate
 from parley_lab.kinds.stages.matrix_game.arena.standings import Rank
-from parley_lab.kinds.stages.matrix_game.arena.terminal import heat_map_lines, leaderboard_lines
+from parley_lab.kinds.stages.matrix_game.reporting import heat_map_lines, leaderboard_lines
 
 NAMES = st.text(max_size=30)
 HEADING = Heading("Title", "note")
