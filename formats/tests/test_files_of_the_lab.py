@@ -4,7 +4,7 @@ import inspect
 import re
 
 from parley_lab.formats.exports import files
-from parley_lab.kinds import FILES_OF_THE_LAB
+from parley_lab.kinds.data import FILES_OF_THE_LAB
 
 
 def test_the_names_of_the_files_of_the_lab_are_known_to_kinds() -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from parley_lab.contracts.lives import OUTCOMES
-from parley_lab.kinds import plays_together
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import kinds, parts_of
 from parley_lab.people import presence
 from parley_lab.settle.watch import find_stuck

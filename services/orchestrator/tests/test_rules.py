@@ -6,8 +6,9 @@ import pytest
 
 from parley_lab.contracts.experiment import Progress, StageConfig
 from parley_lab.design import Resolved
-from parley_lab.kinds import Parts, Read
+from parley_lab.kinds import Parts
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.reads import Read
 from parley_lab.kinds.stages import kinds, read_stage
 from parley_lab.members.cohort_state import CohortState
 from parley_lab.orchestrator import rules

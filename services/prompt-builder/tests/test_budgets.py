@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompts import Prompt, default_budget, tokens_of
 from parley_lab.drafts.context import PromptContext
-from parley_lab.kinds import Message
 from parley_lab.kinds.stages import read_stage
+from parley_lab.kinds.view import Message
 from parley_lab.prompt_builder.rendering import render
 from parley_lab.prompt_builder.testing.items import ANN, BOB, MO, TALKING, context
 from parley_lab.testing.views import facts_of_a_prompt

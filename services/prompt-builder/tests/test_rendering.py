@@ -16,8 +16,9 @@ from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompt_items import PersonaContext, StageContext
 from parley_lab.contracts.prompts import Prompt, fingerprint
 from parley_lab.drafts.context import PromptContext
-from parley_lab.kinds import MEDIATE, PAGE, TALK, Ask, Member, Message
+from parley_lab.kinds import PAGE, Ask, Member
 from parley_lab.kinds.stages import kinds, read_stage
+from parley_lab.kinds.view import MEDIATE, TALK, Message
 from parley_lab.prompt_builder.items import ask_of
 from parley_lab.prompt_builder.rendering import render
 from parley_lab.prompt_builder.replies import instruction

@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from parley_lab.kind_checks import Trial
 from parley_lab.kind_checks.play import Asked
 from parley_lab.kind_checks.questions import wrong_answers, wrong_values
-from parley_lab.kinds import StageKind, filled
+from parley_lab.kinds import StageKind
 from parley_lab.kinds.form import Field as FormField
 from parley_lab.kinds.form import Form, problems_of, text
+from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages import kinds
 
 ASKING = {name: kind for name, kind in kinds().items() if kind.parts(kind.example()).questions is not None}

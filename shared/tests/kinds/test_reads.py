@@ -7,8 +7,9 @@ import pytest
 
 from parley_lab.contracts.experiment import Profile, StageConfig
 from parley_lab.design import sequences
-from parley_lab.kinds import PAGE, Column, Data, Json, Parts, Read, Use
+from parley_lab.kinds import PAGE, Column, Data, Json, Parts
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.reads import Read, Use
 from parley_lab.kinds.stages import parts_of, read_stage
 from parley_lab.views import builder as views
 from parley_lab.views.builder import Facts, People, lab_view, own_view, resulted

@@ -24,18 +24,16 @@ from parley_lab.kinds import (
     Form,
     Json,
     LabView,
-    LabWords,
     Member,
     OwnView,
     Parts,
     Question,
-    Report,
-    Reporter,
-    ReportTable,
     Substitute,
     Table,
     heading,
 )
+from parley_lab.kinds.data import Report, Reporter, ReportTable
+from parley_lab.kinds.sentences import LabWords
 from parley_lab.kinds.stages.info.config import InfoStage
 from parley_lab.kinds.stages.info.rules import InfoPage
 from parley_lab.testing.rounds import NumberQuestion, RoundData, RoundQuestions, Rounds, rounds_for_info

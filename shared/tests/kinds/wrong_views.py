@@ -6,7 +6,9 @@
 from random import Random
 from typing import Any
 
-from parley_lab.kinds import Ask, LabView, OwnView, Parts, Questions, Scripts, StageKind, Table, Talk, View
+from parley_lab.kinds import Ask, LabView, OwnView, Parts, Questions, Scripts, StageKind, Table
+from parley_lab.kinds.parts import Talk
+from parley_lab.kinds.view import View
 
 
 def reads_the_answers_of_others(view: OwnView) -> object:

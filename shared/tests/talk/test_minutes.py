@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.contracts.experiment import ChatSettings
-from parley_lab.kinds import Ask, Minutes
+from parley_lab.kinds import Ask
 from parley_lab.kinds.stages import parts_of
 from parley_lab.kinds.stages.group_interview import transcript
+from parley_lab.kinds.talk import Minutes
 from parley_lab.talk import NewMessage, write_down
 from parley_lab.testing.interviews import MEMBERS, TASKS, Course, stage, task
 from parley_lab.testing.thread_world import World, a_scene

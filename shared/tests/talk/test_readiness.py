@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from parley_lab import talk as conversation
-from parley_lab.kinds import READY, SPEAK
+from parley_lab.kinds.view import READY, SPEAK
 from parley_lab.testing.group_talks import ADA, BOB, CID, PIA, a_world, reply, texts
 from parley_lab.testing.thread_world import World, a_member, a_scene
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from parley_lab import talk as conversation
-from parley_lab.kinds import WAKE, Member
+from parley_lab.kinds import Member
+from parley_lab.kinds.view import WAKE
 from parley_lab.testing.group_talks import ADA, BOB, CID, PIA, a_world, asked, end_reason, reply, texts, the_draft
 from parley_lab.testing.thread_world import World, a_member
 

@@ -3,9 +3,9 @@
 import pytest
 
 from parley_lab import talk as conversation
-from parley_lab.kinds import Speaker
 from parley_lab.kinds.stages import parts_of
 from parley_lab.kinds.stages.group_chat.rounds import first_order, next_order
+from parley_lab.kinds.view import Speaker
 from parley_lab.testing.group_talks import ADA, BOB, CID, MED, PIA, a_world, holder, reply, texts, the_draft
 from parley_lab.testing.thread_world import World, a_member, a_scene
 

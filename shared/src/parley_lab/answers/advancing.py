@@ -12,7 +12,7 @@ from parley_lab.answers.seats_again import give_seat_again
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, Outcome, in_sql, leading_to
 from parley_lab.design import Resolved
-from parley_lab.kinds import acts_on_moves
+from parley_lab.kinds.parts import acts_on_moves
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.store.facts import Event

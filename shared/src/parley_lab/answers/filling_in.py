@@ -14,7 +14,8 @@ from sqlalchemy import text
 
 from parley_lab.answers.answering import answer_filled_in, record_answer, write_page
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import PAGE, Ask, FilledIn, Json
+from parley_lab.kinds import PAGE, Ask, Json
+from parley_lab.kinds.parts import FilledIn
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.store.session import Session

@@ -7,7 +7,8 @@ from typing import Final
 from sqlalchemy import text
 
 from parley_lab.answers.advancing import depends_on_member, end_member, move_on, record_move
-from parley_lab.kinds import PAGE, Done, End, Json, Pay, SetProfile
+from parley_lab.kinds import PAGE, Done, End, Json, Pay
+from parley_lab.kinds.effects import SetProfile
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.forgetting import forget
 from parley_lab.members.names import be_known_by

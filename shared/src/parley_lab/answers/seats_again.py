@@ -12,7 +12,7 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import STILL_IN, Outcome, in_sql
 from parley_lab.contracts.seats import SeatAgain, read_seats_again
 from parley_lab.design.seat_names import seat_name
-from parley_lab.kinds import plays_together, shows_members
+from parley_lab.kinds.parts import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
 from parley_lab.members.standing import Standing

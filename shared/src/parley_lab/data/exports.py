@@ -30,7 +30,8 @@ from parley_lab.data.export_sections import (
 )
 from parley_lab.design import OF_PARTICIPANTS
 from parley_lab.experiments.experiments import find
-from parley_lab.kinds import PAGE, READY
+from parley_lab.kinds import PAGE
+from parley_lab.kinds.view import READY
 from parley_lab.members.attendance import ATTENDANCE
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Database, ReadSession, Session
 from parley_lab.store.statements import Row, as_json

@@ -16,8 +16,9 @@ from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.design import treatments as arm
-from parley_lab.kinds import of_everybody, plays_together
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.questions.rows import filled_by_rows
+from parley_lab.kinds.reads import of_everybody
 from parley_lab.kinds.stages import kind_of, parts_of, read_of_everybody, read_stage
 
 Json = Any

@@ -9,8 +9,9 @@ from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.texts import named_roles
 from parley_lab.design import conditions, stays
-from parley_lab.kinds import Data, Read, Use, of_everybody
+from parley_lab.kinds import Data
 from parley_lab.kinds.questions.sheet import asked_in, misled
+from parley_lab.kinds.reads import Read, Use, of_everybody
 from parley_lab.kinds.stages import kind_of, parts_of
 
 Json = Any

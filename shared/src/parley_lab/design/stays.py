@@ -8,8 +8,9 @@ from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.meant_names import unknown_field
 from parley_lab.contracts.experiment import Profile, StageConfig
-from parley_lab.kinds import PAGE, Ask, OwnView, Parts, Question, plays_together
+from parley_lab.kinds import PAGE, Ask, OwnView, Parts, Question
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.views.builder import Facts, People, own_view
 

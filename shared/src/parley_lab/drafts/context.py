@@ -18,9 +18,11 @@ from parley_lab.contracts.audience import may_read
 from parley_lab.contracts.experiment import Persona, StageConfig
 from parley_lab.design import Resolved, snapshot, values_of
 from parley_lab.drafts.prompts import PROMPT
-from parley_lab.kinds import TALK, Ask, Json, Member, Message, OwnView, as_shown
+from parley_lab.kinds import Ask, Json, Member, OwnView
 from parley_lab.kinds.attendees import Attendee, as_uuid, attendee
+from parley_lab.kinds.names import as_shown
 from parley_lab.kinds.stages import parts_of, read_of_everybody
+from parley_lab.kinds.view import TALK, Message
 from parley_lab.members.attendance import ATTENDANCE, DRAWN_ELSEWHERE
 from parley_lab.members.designs import design
 from parley_lab.members.parts import with_parts

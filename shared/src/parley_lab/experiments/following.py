@@ -8,8 +8,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import View
 from parley_lab.kinds.attendees import attendee
+from parley_lab.kinds.view import View
 from parley_lab.members.designs import stage_of
 from parley_lab.people.rooms import PLACES
 from parley_lab.store.session import ReadSession

@@ -8,7 +8,8 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.base.schema_filler import fill
 from parley_lab.contracts.models import HINT_SUGGESTED
 from parley_lab.kind_checks.promises import Unkept
-from parley_lab.kinds import Json, Question, filled
+from parley_lab.kinds import Json, Question
+from parley_lab.kinds.scripted import filled
 
 _NOTHING: Final[Mapping[str, Json]] = {}
 

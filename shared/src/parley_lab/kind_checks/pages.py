@@ -14,27 +14,13 @@ from parley_lab.kind_checks.play import Play, thread
 from parley_lab.kind_checks.promises import expect, is_json, shortened
 from parley_lab.kind_checks.questions import is_strict
 from parley_lab.kind_checks.trial import Trial
-from parley_lab.kinds import (
-    COLUMNS_OF_ROWS,
-    FILES_OF_THE_LAB,
-    MEDIATE,
-    PAGE,
-    READY,
-    SPEAK,
-    TALK,
-    WAKE,
-    Ask,
-    Blocked,
-    Data,
-    Done,
-    OwnView,
-    Speaker,
-    page_model,
-    tells_of_others,
-    to_read,
-)
+from parley_lab.kinds import PAGE, Ask, Blocked, Data, Done, OwnView
+from parley_lab.kinds.data import COLUMNS_OF_ROWS, FILES_OF_THE_LAB
+from parley_lab.kinds.kind import page_model, to_read
 from parley_lab.kinds.members import strange_members
+from parley_lab.kinds.parts import tells_of_others
 from parley_lab.kinds.stages import AnyPage, kind_of, kinds, read_stage
+from parley_lab.kinds.view import MEDIATE, READY, SPEAK, TALK, WAKE, Speaker
 
 _TYPES: Final[Mapping[str, Any]] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "member": str}
 _PURPOSES: Final = (TALK, MEDIATE, SPEAK, WAKE, READY)

@@ -21,18 +21,16 @@ from parley_lab.kinds import (
     Done,
     End,
     LabView,
-    Message,
     OwnView,
     Parts,
     Question,
-    SetProfile,
-    Speaker,
     StageKind,
     Substitute,
-    Thread,
     UnusableReply,
 )
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.effects import SetProfile
+from parley_lab.kinds.view import Message, Speaker, Thread
 from parley_lab.views.builder import Facts, People, lab_view, own_view
 from parley_lab.views.playing import drawn, play_on, seated
 

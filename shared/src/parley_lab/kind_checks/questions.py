@@ -14,7 +14,8 @@ from parley_lab.kind_checks.answering import made_answer
 from parley_lab.kind_checks.play import Asked
 from parley_lab.kind_checks.promises import expect, is_json
 from parley_lab.kind_checks.trial import Trial
-from parley_lab.kinds import Form, Question, Substitute, UnusableReply, filled
+from parley_lab.kinds import Form, Question, Substitute, UnusableReply
+from parley_lab.kinds.scripted import filled
 
 
 def is_strict(model: type[BaseModel]) -> bool:

@@ -1,84 +1,22 @@
-"""The interface of stage kinds: what every kind implements, and what its rules may read.
+"""The door to stage kinds: what an author of a kind needs, in thirty names. `docs/kinds.md` describes them.
 
-All rules are pure: they get the resolved stage and a view of the facts, and return values. Time and randomness are
+Names that few kinds need are imported from where they are (`from parley_lab.kinds.effects import SetProfile`). All
+rules are pure: they get the resolved stage and a view of the facts, and return values. Time and randomness are
 arguments. No code outside `stages/` depends on a particular kind.
 """
 
-from parley_lab.kinds.data import (
-    COLUMNS_OF_ROWS,
-    COLUMNS_OF_RUN,
-    FILES_OF_THE_LAB,
-    Answered,
-    Column,
-    Data,
-    Report,
-    Reporter,
-    ReportTable,
-    RowAsked,
-    Table,
-)
-from parley_lab.kinds.effects import Effect, End, Pay, SetProfile
+from parley_lab.kinds import form
+from parley_lab.kinds.data import Column, Data, Table
+from parley_lab.kinds.effects import End, Pay
 from parley_lab.kinds.form import Field, Form
-from parley_lab.kinds.kind import Blocked, Completion, Done, PageContent, StageKind, heading, page_model, to_read
-from parley_lab.kinds.names import as_shown
-from parley_lab.kinds.parts import (
-    Draws,
-    FilledIn,
-    Narration,
-    NotTaken,
-    Parts,
-    Question,
-    Questions,
-    Scripts,
-    Substitute,
-    Talk,
-    UnusableReply,
-    WithoutAnswer,
-    acts_on_moves,
-    lets_scripts_pass,
-    plays_together,
-    shows_members,
-    tells_of_others,
-)
-from parley_lab.kinds.reads import Part, Read, StageRead, Use, of_everybody
-from parley_lab.kinds.scripted import PageScript, PageScripts, filled, fixed_answers, suggested
-from parley_lab.kinds.sentences import Label, LabLine, LabWords, Reason, Said, Sentence
-from parley_lab.kinds.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, TalkRules, Utterance, Wave
-from parley_lab.kinds.view import (
-    MEDIATE,
-    PAGE,
-    READY,
-    SPEAK,
-    TALK,
-    TALKING,
-    WAKE,
-    Ask,
-    Json,
-    LabView,
-    LastWords,
-    Member,
-    Message,
-    OwnView,
-    Speaker,
-    Thread,
-    ThreadClock,
-    Turns,
-    View,
-    WakeUps,
-)
+from parley_lab.kinds.kind import Blocked, Completion, Done, PageContent, StageKind, heading
+from parley_lab.kinds.parts import Draws, Parts, Question, Questions, Scripts, Substitute, UnusableReply
+from parley_lab.kinds.sentences import Label, Reason
+from parley_lab.kinds.talk import Block
+from parley_lab.kinds.view import PAGE, Ask, Json, LabView, Member, OwnView
 
 __all__ = [
-    "COLUMNS_OF_ROWS",
-    "COLUMNS_OF_RUN",
-    "FILES_OF_THE_LAB",
-    "MEDIATE",
     "PAGE",
-    "READY",
-    "SPEAK",
-    "TALK",
-    "TALKING",
-    "WAKE",
-    "Answered",
     "Ask",
     "Block",
     "Blocked",
@@ -87,72 +25,25 @@ __all__ = [
     "Data",
     "Done",
     "Draws",
-    "Effect",
     "End",
     "Field",
-    "FilledIn",
     "Form",
     "Json",
-    "LabLine",
     "LabView",
-    "LabWords",
     "Label",
-    "LastWords",
-    "Lateness",
     "Member",
-    "Message",
-    "Minutes",
-    "MinutesLine",
-    "Narration",
-    "NextTurn",
-    "NotTaken",
     "OwnView",
     "PageContent",
-    "PageScript",
-    "PageScripts",
-    "Part",
     "Parts",
     "Pay",
     "Question",
     "Questions",
-    "Read",
     "Reason",
-    "Report",
-    "ReportTable",
-    "Reporter",
-    "RowAsked",
-    "Said",
     "Scripts",
-    "Sentence",
-    "SetProfile",
-    "Speaker",
     "StageKind",
-    "StageRead",
     "Substitute",
     "Table",
-    "Talk",
-    "TalkRules",
-    "Thread",
-    "ThreadClock",
-    "Turns",
     "UnusableReply",
-    "Use",
-    "Utterance",
-    "View",
-    "WakeUps",
-    "Wave",
-    "WithoutAnswer",
-    "acts_on_moves",
-    "as_shown",
-    "filled",
-    "fixed_answers",
+    "form",
     "heading",
-    "lets_scripts_pass",
-    "of_everybody",
-    "page_model",
-    "plays_together",
-    "shows_members",
-    "suggested",
-    "tells_of_others",
-    "to_read",
 ]

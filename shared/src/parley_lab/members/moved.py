@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import Done, End, SetProfile, of_everybody
+from parley_lab.kinds import Done, End
+from parley_lab.kinds.effects import SetProfile
+from parley_lab.kinds.reads import of_everybody
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import Ahead, looking_ahead, read_by_round, standing_of

@@ -14,7 +14,7 @@ from parley_lab.base.looks import told_apart
 from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.hints import ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import OUT, in_sql
-from parley_lab.kinds import SetProfile
+from parley_lab.kinds.effects import SetProfile
 from parley_lab.members.attendance import ATTENDANCE
 from parley_lab.store.facts import Event
 from parley_lab.store.session import Session

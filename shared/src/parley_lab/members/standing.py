@@ -9,8 +9,9 @@ from uuid import UUID
 from parley_lab.contracts.experiment import PageSettings, StageConfig
 from parley_lab.contracts.turn_state import turn_of
 from parley_lab.design import Resolved
-from parley_lab.kinds import PAGE, Json, LastWords, Member, OwnView, Speaker, Thread, ThreadClock, Turns
+from parley_lab.kinds import PAGE, Json, Member, OwnView
 from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.view import LastWords, Speaker, Thread, ThreadClock, Turns
 from parley_lab.members.stays import LEAST
 from parley_lab.views.builder import Facts, own_view
 

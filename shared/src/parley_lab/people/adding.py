@@ -26,7 +26,7 @@ from parley_lab.design import (
     values_of,
 )
 from parley_lab.design.assigning import of_participant
-from parley_lab.kinds import plays_together
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
 from parley_lab.members.names import tell_apart

@@ -9,7 +9,8 @@ from parley_lab.answers.staying import go_on_with_what_there_is
 from parley_lab.base.errors import Conflict, Paused
 from parley_lab.contracts import lives
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import Ask, Substitute, plays_together
+from parley_lab.kinds import Ask, Substitute
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.people.waiting import note_over

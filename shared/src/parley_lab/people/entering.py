@@ -11,7 +11,8 @@ from parley_lab.base.errors import Conflict, NotFound
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import COUNTED, STILL_IN, in_sql
 from parley_lab.design import Resolved
-from parley_lab.kinds import PAGE, Json, plays_together
+from parley_lab.kinds import PAGE, Json
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
 from parley_lab.members.parts import answers_on

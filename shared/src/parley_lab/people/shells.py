@@ -10,7 +10,7 @@ from sqlalchemy import text
 from parley_lab.contracts.appearance import Appearance
 from parley_lab.contracts.experiment import Completion
 from parley_lab.contracts.lives import OUTCOMES, STILL_IN
-from parley_lab.kinds import shows_members
+from parley_lab.kinds.parts import shows_members
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.completions import completion_of
 from parley_lab.members.standing import Standing

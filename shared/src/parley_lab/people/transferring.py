@@ -18,7 +18,8 @@ from parley_lab.base.errors import Conflict, Paused
 from parley_lab.contracts import lives
 from parley_lab.contracts.hints import AGENT_STEPS, Hint
 from parley_lab.contracts.transfers import TRANSFER
-from parley_lab.kinds import Ask, plays_together
+from parley_lab.kinds import Ask
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.held_cohorts import lag_of

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from parley_lab.contracts.experiment import CohortPlan, Profile, StageConfig
 from parley_lab.contracts.lives import ARRIVED, COUNTED, in_sql
-from parley_lab.kinds import plays_together, shows_members
+from parley_lab.kinds.parts import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import FREE_AGAIN

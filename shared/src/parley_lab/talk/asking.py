@@ -6,8 +6,11 @@ from datetime import timedelta
 from uuid import UUID
 
 from parley_lab.base import seeds
-from parley_lab.kinds import READY, TALK, WAKE, LabLine, Member, NextTurn, Wave
+from parley_lab.kinds import Member
 from parley_lab.kinds.chat.speaking import EVERYONE_LEFT, TIME_IS_UP
+from parley_lab.kinds.sentences import LabLine
+from parley_lab.kinds.talk import NextTurn, Wave
+from parley_lab.kinds.view import READY, TALK, WAKE
 from parley_lab.talk.changes import as_drafts, ending, has_more_topics, topic_of, with_closed, with_line
 from parley_lab.talk.quiet import is_quiet, lets_others_go_first, with_quiet_time, with_window
 from parley_lab.talk.scene import CHECK, START, TURN, Change, NewDraft, NewTimer, Scene

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import LabLine, Member
+from parley_lab.kinds import Member
 from parley_lab.kinds.chat.speaking import TIME_IS_UP
+from parley_lab.kinds.sentences import LabLine
 from parley_lab.kinds.stages import parts_of
 from parley_lab.talk.scene import Change, Closing, Draft, NewDraft, NewMessage, Scene
 from parley_lab.talk.view import view_of

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from uuid import UUID
 
-from parley_lab.kinds import LabLine, Member
+from parley_lab.kinds import Member
+from parley_lab.kinds.sentences import LabLine
 from parley_lab.talk.asking import with_checks, with_next_wave, with_wake_up_round
 from parley_lab.talk.changes import (
     after_speaking,

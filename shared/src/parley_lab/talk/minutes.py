@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from parley_lab.base import seeds
-from parley_lab.kinds import Minutes, MinutesLine
+from parley_lab.kinds.talk import Minutes, MinutesLine
 from parley_lab.talk.changes import ending, new_message
 from parley_lab.talk.pace import thinking_seconds, typing_seconds
 from parley_lab.talk.scene import Change, Scene

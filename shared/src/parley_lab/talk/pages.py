@@ -12,8 +12,9 @@ from parley_lab.base.errors import InvalidInput, NotFound, Problem
 from parley_lab.contracts.audience import may_read, may_read_thread, quote_of
 from parley_lab.contracts.experiment import Profile, StageConfig
 from parley_lab.contracts.lives import OUT, TAKING_PART, in_sql
-from parley_lab.kinds import PAGE, tells_of_others
+from parley_lab.kinds import PAGE
 from parley_lab.kinds.attendees import as_uuid, attendee
+from parley_lab.kinds.parts import tells_of_others
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import ATTENDANCE
 from parley_lab.members.person_ids import IS_PERSON, comparable

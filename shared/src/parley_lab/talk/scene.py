@@ -8,8 +8,10 @@ from uuid import UUID
 
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.turn_state import Turn
-from parley_lab.kinds import Lateness, Member, Talk
+from parley_lab.kinds import Member
+from parley_lab.kinds.parts import Talk
 from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.talk import Lateness
 
 START = "start"
 """The trigger of an empty room, shared by all agents without a fixed opening line."""

@@ -5,7 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import LastWords, Member, Speaker, Thread, ThreadClock, Turns, WakeUps
+from parley_lab.kinds import Member
+from parley_lab.kinds.view import LastWords, Speaker, Thread, ThreadClock, Turns, WakeUps
 from parley_lab.talk.scene import Draft, NewMessage, Scene
 
 

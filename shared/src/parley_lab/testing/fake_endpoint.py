@@ -284,7 +284,7 @@ class FakeEndpoint:
         if wanted.get("type") == "json_schema":
             schema = wanted.get("json_schema", {}).get("schema", {})
             return orjson.dumps(fill(schema, rng, suggest=self._suggest)).decode()
-        text = offered(request, rng) or fill({"type": "string"}, rng)
+        text = pick_option(request, rng) or fill({"type": "string"}, rng)
         return orjson.dumps({"response": text}).decode() if wanted.get("type") == "json_object" else str(text)
 
     def _suggest(self, name: str, rng: Random) -> str | bool | None:
@@ -410,7 +410,7 @@ if __name__ == "__main__":
     main()
 
 
-def offered(request: Mapping[str, Any], rng: Random) -> str | None:
+def pick_option(request: Mapping[str, Any], rng: Random) -> str | None:
     """One of the options that the last message names last, as a model would write it; None without options."""
     messages = request["messages"]
     question = str(messages[-1].get("content", "")) if messages else ""

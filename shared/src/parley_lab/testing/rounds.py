@@ -37,13 +37,13 @@ from parley_lab.kinds import (
     StageKind,
     Substitute,
     UnusableReply,
-    View,
     form,
     heading,
     stages,
 )
 from parley_lab.kinds.stages.info.config import InfoStage
 from parley_lab.kinds.stages.info.rules import InfoPage
+from parley_lab.kinds.view import View
 
 LOWEST: Final = 0
 HIGHEST: Final = 99

@@ -5,8 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import PAGE, LabView, Member, Message, OwnView
+from parley_lab.kinds import PAGE, LabView, Member, OwnView
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.view import Message
 from parley_lab.views.builder import Facts, People
 
 Given = Mapping[tuple[UUID, str], Any]

@@ -15,22 +15,12 @@ from parley_lab.base import seeds
 from parley_lab.contracts.audience import may_read_answers
 from parley_lab.contracts.experiment import ChatSettings, Profile, StageConfig
 from parley_lab.contracts.lives import OUT, TAKING_PART
-from parley_lab.kinds import (
-    PAGE,
-    Json,
-    LabView,
-    Member,
-    Message,
-    OwnView,
-    Part,
-    StageRead,
-    Thread,
-    View,
-    of_everybody,
-    plays_together,
-)
+from parley_lab.kinds import PAGE, Json, LabView, Member, OwnView
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.parts import plays_together
+from parley_lab.kinds.reads import Part, StageRead, of_everybody
 from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.view import Message, Thread, View
 
 Answers = Mapping[UUID, Mapping[str, Json]]
 """What was answered on one stage, by member and key."""

@@ -12,8 +12,9 @@ from uuid import UUID
 from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.languages import language_of_names
-from parley_lab.kinds import Json, LabView, Member, Question, Substitute, plays_together
+from parley_lab.kinds import Json, LabView, Member, Question, Substitute
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.views.builder import Facts, People, lab_view, own_view, stated, with_moves
 

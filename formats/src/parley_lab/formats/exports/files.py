@@ -20,7 +20,8 @@ from parley_lab.formats.exports import balance, rows
 from parley_lab.formats.exports.readers import ReadFor
 from parley_lab.formats.workbook.data import write_data
 from parley_lab.formats.workbook.facts import FORMAT as WORKBOOK
-from parley_lab.kinds import COLUMNS_OF_ROWS, COLUMNS_OF_RUN, Report, Reporter, Table
+from parley_lab.kinds import Table
+from parley_lab.kinds.data import COLUMNS_OF_ROWS, COLUMNS_OF_RUN, Report, Reporter
 from parley_lab.kinds.stages import parts_of, require_kinds
 from parley_lab.store.session import Database, Session
 

@@ -8,8 +8,10 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Resolved
 from parley_lab.design.own_arms import why_shared
 from parley_lab.formats.exports.readers import ReadFor
-from parley_lab.kinds import COLUMNS_OF_ROWS, PAGE, Answered, Data, Json, RowAsked, Table, plays_together
+from parley_lab.kinds import PAGE, Data, Json, Table
 from parley_lab.kinds.attendees import attendee
+from parley_lab.kinds.data import COLUMNS_OF_ROWS, Answered, RowAsked
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.rows import Rows
 from parley_lab.kinds.stages import parts_of

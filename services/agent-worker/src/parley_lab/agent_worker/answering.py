@@ -24,7 +24,8 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import STILL_IN
 from parley_lab.contracts.models import CUT_OFF, ModelReply
 from parley_lab.drafts import drafts
-from parley_lab.kinds import Ask, Json, OwnView, Question, UnusableReply, to_read
+from parley_lab.kinds import Ask, Json, OwnView, Question, UnusableReply
+from parley_lab.kinds.kind import to_read
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, lock_standings, standing_of

@@ -29,8 +29,9 @@ from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.drafts import drafts
 from parley_lab.drafts.calls import keep_pieces
 from parley_lab.drafts.prompts import LONGEST_WHOLE, in_pieces
-from parley_lab.kinds import OwnView, Utterance
+from parley_lab.kinds import OwnView
 from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.talk import Utterance
 from parley_lab.store.session import Database
 from parley_lab.store.statements import as_json
 

@@ -16,7 +16,9 @@ from parley_lab.answers.going_on import go_on
 from parley_lab.answers.page_times import READING, still_reads
 from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import PAGE, Blocked, Done, End, OwnView, lets_scripts_pass, to_read
+from parley_lab.kinds import PAGE, Blocked, Done, End, OwnView
+from parley_lab.kinds.kind import to_read
+from parley_lab.kinds.parts import lets_scripts_pass
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.moved import after_step
 from parley_lab.members.standing import Standing

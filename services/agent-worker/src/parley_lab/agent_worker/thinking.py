@@ -35,8 +35,8 @@ from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.contracts.transfers import TRANSFER
 from parley_lab.drafts import drafts, due_drafts
 from parley_lab.drafts.limits import take_call
-from parley_lab.kinds import SPEAK
 from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.view import SPEAK
 from parley_lab.members.standings import has_people
 from parley_lab.store.failures import retry_until_done
 from parley_lab.store.session import Database

@@ -32,20 +32,8 @@ from parley_lab.gateway.resources.participants import (
     TimerResource,
     WaitingResource,
 )
-from parley_lab.kinds import (
-    PAGE,
-    Ask,
-    Blocked,
-    Done,
-    Json,
-    Member,
-    NotTaken,
-    OwnView,
-    PageContent,
-    Question,
-    Questions,
-    Reason,
-)
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, OwnView, PageContent, Question, Questions, Reason
+from parley_lab.kinds.parts import NotTaken
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.standing import OpenAsk, OpenTimer, Standing
 from parley_lab.members.stays import LEAST, MOST, StayTimes

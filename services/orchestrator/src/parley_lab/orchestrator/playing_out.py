@@ -13,8 +13,10 @@ from uuid import UUID
 
 from parley_lab.base.looks import told_apart
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import PAGE, Blocked, Done, End, Json, OwnView, Pay, SetProfile, lets_scripts_pass
+from parley_lab.kinds import PAGE, Blocked, Done, End, Json, OwnView, Pay
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.effects import SetProfile
+from parley_lab.kinds.parts import lets_scripts_pass
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.cohort_state import CohortState
 from parley_lab.members.forgetting import forgotten_profile

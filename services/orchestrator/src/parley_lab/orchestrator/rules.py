@@ -8,8 +8,8 @@ from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import ARRIVED, COUNTED, ON_THE_WAY, OUTCOMES, TAKING_PART
 from parley_lab.design.own_arms import why_shared
-from parley_lab.kinds import of_everybody
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.reads import of_everybody
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.cohort_state import CohortState
 

@@ -24,9 +24,10 @@ from parley_lab.design.assigning import of_cohort, of_seat, values_of
 from parley_lab.design.seat_names import seat_name
 from parley_lab.design.treatments import treatment_named
 from parley_lab.drafts.context import PromptContext, as_seen, first_partner
-from parley_lab.kinds import PAGE, TALK, Ask, Done, Json
+from parley_lab.kinds import PAGE, Ask, Done, Json
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.kinds.view import TALK
 from parley_lab.members.reader_texts import reader_roles
 from parley_lab.views.builder import Facts, People, by_tag, lab_view, member_of, own_view, stated
 from parley_lab.views.playing import alone, drawn

@@ -32,8 +32,9 @@ from parley_lab.contracts.prompt_items import (
 from parley_lab.contracts.transfers import TASK as TRANSFER_TASK
 from parley_lab.contracts.transfers import TRANSFER, TransferReply
 from parley_lab.drafts.context import PromptContext
-from parley_lab.kinds import MEDIATE, PAGE, TALK, TALKING, Ask, Block, Json, Member
+from parley_lab.kinds import PAGE, Ask, Block, Json, Member
 from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.kinds.view import MEDIATE, TALK, TALKING
 
 _INDENT: Final = "    "
 

@@ -11,9 +11,11 @@ from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kind_checks.answering import made_answer
 from parley_lab.kind_checks.promises import Unkept
-from parley_lab.kinds import PAGE, Ask, Done, Json, Message, Question, SetProfile, Speaker, Substitute, Thread
+from parley_lab.kinds import PAGE, Ask, Done, Json, Question, Substitute
 from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.effects import SetProfile
 from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.kinds.view import Message, Speaker, Thread
 from parley_lab.views.builder import Facts, People, lab_view, own_view, resulted
 from parley_lab.views.playing import play_on
 

@@ -17,8 +17,10 @@ from parley_lab.contracts.prompts import (
 from parley_lab.design import Experiment
 from parley_lab.drafts.context import PromptContext, member_context, prompt_context, sent_messages
 from parley_lab.experiments import experiments
-from parley_lab.kinds import TALK, Ask, Speaker, Talk, Thread
+from parley_lab.kinds import Ask
+from parley_lab.kinds.parts import Talk
 from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.view import TALK, Speaker, Thread
 from parley_lab.prompt_builder.examples import example_context
 from parley_lab.prompt_builder.rendering import render
 from parley_lab.store.session import Database, ReadSession

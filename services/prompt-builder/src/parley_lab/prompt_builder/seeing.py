@@ -29,8 +29,9 @@ from parley_lab.design import (
 )
 from parley_lab.design.treatments import treatment_named
 from parley_lab.drafts.context import PromptContext
-from parley_lab.kinds import PAGE, Ask, OwnView, Speaker, Thread
+from parley_lab.kinds import PAGE, Ask, OwnView
 from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.kinds.view import Speaker, Thread
 from parley_lab.prompt_builder.examples import ACTS_BY_SCRIPT, Seat, seat_context
 from parley_lab.prompt_builder.made_up import stage_over
 from parley_lab.prompt_builder.previews import as_asked

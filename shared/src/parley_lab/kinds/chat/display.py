@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from parley_lab.contracts.audience import excerpt
-from parley_lab.kinds import Block, Member, Message, OwnView
+from parley_lab.kinds import Block, Member, OwnView
+from parley_lab.kinds.view import Message
 
 # No line is `Name: words`: models would write their own words so.
 _TRANSCRIPT = (

@@ -6,9 +6,11 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict
 
 from parley_lab.base.errors import Problem
-from parley_lab.kinds import Blocked, Json, Lateness, OwnView, PageContent, Reason, Talk, Utterance
+from parley_lab.kinds import Blocked, Json, OwnView, PageContent, Reason
 from parley_lab.kinds.chat import replies
 from parley_lab.kinds.chat.config import TalkStage
+from parley_lab.kinds.parts import Talk
+from parley_lab.kinds.talk import Lateness, Utterance
 
 GOES_ON = Blocked((Reason("The conversation goes on.", "goes_on"),))
 

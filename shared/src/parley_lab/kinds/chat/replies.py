@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Final, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from parley_lab.base.replies import Reason, Reply, Text, Truth
-from parley_lab.kinds import READY, SPEAK, Utterance
+from parley_lab.kinds.talk import Utterance
+from parley_lab.kinds.view import READY, SPEAK
 
 _READY = "Whether you have nothing more to say in this conversation and want to leave it for good."
 _EXPLANATION: Final = "explanation"

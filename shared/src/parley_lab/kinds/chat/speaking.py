@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable
 
-from parley_lab.kinds import Reason, Speaker, Thread
+from parley_lab.kinds import Reason
+from parley_lab.kinds.view import Speaker, Thread
 
 EMPTY_ROOM = "start"
 EVERYONE_LEFT = "everyone left"

@@ -13,7 +13,8 @@ from parley_lab.base.errors import MOST_PROBLEMS, InvalidInput, Problem
 from parley_lab.base.replies import Reply
 from parley_lab.base.rules import PageAnswer
 from parley_lab.contracts.models import HINT_FORM, Hint
-from parley_lab.kinds import FilledIn, Form, Json, OwnView
+from parley_lab.kinds import Form, Json, OwnView
+from parley_lab.kinds.parts import FilledIn
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, Unfit
 from parley_lab.kinds.questions.sheet import QuestionPage

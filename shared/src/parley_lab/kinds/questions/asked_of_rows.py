@@ -20,7 +20,7 @@ from pydantic import (
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, Problem
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import COLUMNS_OF_RUN
+from parley_lab.kinds.data import COLUMNS_OF_RUN
 from parley_lab.kinds.questions.profiles import bad_attributes
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import (

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import Field, create_model
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.kinds import PAGE, Answered, Json, RowAsked
+from parley_lab.kinds import PAGE, Json
+from parley_lab.kinds.data import Answered, RowAsked
 from parley_lab.kinds.questions.answers import PageReply, found_in_words
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion
 from parley_lab.kinds.questions.numeric_questions import GridQuestion

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from parley_lab.base.errors import Problem
-from parley_lab.kinds import COLUMNS_OF_ROWS, COLUMNS_OF_RUN
+from parley_lab.kinds.data import COLUMNS_OF_ROWS, COLUMNS_OF_RUN
 from parley_lab.kinds.questions.rows import Rows
 
 Json = Any

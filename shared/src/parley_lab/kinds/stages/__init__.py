@@ -25,8 +25,10 @@ from parley_lab.base.errors import Conflict, SettingsInvalid
 from parley_lab.base.settings import KindSettings, read_settings
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.texts import for_roles
-from parley_lab.kinds import Json, PageContent, Parts, StageKind, of_everybody, page_model
+from parley_lab.kinds import Json, PageContent, Parts, StageKind
+from parley_lab.kinds.kind import page_model
 from parley_lab.kinds.members import strange_members
+from parley_lab.kinds.reads import of_everybody
 
 GROUP: Final = "parley.kinds"
 """The entry points of packages with kinds; each is named like its kind and leads to an instance."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from parley_lab.contracts.models import ModelSettings
-from parley_lab.kinds import MEDIATE, READY, SPEAK, TALK, WAKE
+from parley_lab.kinds.view import MEDIATE, READY, SPEAK, TALK, WAKE
 
 _IN_CONVERSATION: Final = {**dict.fromkeys((TALK, MEDIATE, SPEAK, WAKE), 800), READY: 200}
 _AROUND: Final = 200

@@ -34,7 +34,8 @@ from parley_lab.gateway.resources.participants import (
     TransferAnswer,
 )
 from parley_lab.gateway.routes.experiments import owned
-from parley_lab.kinds import PAGE, Blocked, Done, Json, NotTaken, Questions
+from parley_lab.kinds import PAGE, Blocked, Done, Json, Questions
+from parley_lab.kinds.parts import NotTaken
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members import standings
 from parley_lab.members.moved import after_going_on

@@ -11,8 +11,9 @@ from parley_lab.contracts.experiment import Profile, StagedChat
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompt_items import PromptItems
 from parley_lab.drafts.context import PromptContext
-from parley_lab.kinds import PAGE, TALK, Ask, Member, Message
+from parley_lab.kinds import PAGE, Ask, Member
 from parley_lab.kinds.stages import read_stage
+from parley_lab.kinds.view import TALK, Message
 from parley_lab.prompt_builder.rendering import render
 from parley_lab.testing.views import facts_of_a_prompt
 

@@ -10,7 +10,7 @@ from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.texts import Text
-from parley_lab.kinds import Read, Use
+from parley_lab.kinds.reads import Read, Use
 
 WHOLE: Final = 100
 CONSENSUS: Final = "consensus"

@@ -12,7 +12,8 @@ from pydantic import Field as Described
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.replies import Reply, whole_number
 from parley_lab.contracts.models import HINT_SUGGESTED, Hint
-from parley_lab.kinds import Field, Form, Json, Label, Question, Substitute, UnusableReply, WithoutAnswer, form
+from parley_lab.kinds import Field, Form, Json, Label, Question, Substitute, UnusableReply, form
+from parley_lab.kinds.parts import WithoutAnswer
 from parley_lab.kinds.stages.asset_allocation.config import WHOLE, AssetAllocationStage
 
 ORDER: Final = "_order"

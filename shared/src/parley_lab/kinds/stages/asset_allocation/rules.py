@@ -23,7 +23,6 @@ from parley_lab.kinds import (
     LabView,
     OwnView,
     PageContent,
-    PageScripts,
     Parts,
     Question,
     Questions,
@@ -33,6 +32,7 @@ from parley_lab.kinds import (
 )
 from parley_lab.kinds.questions.drawn_rows import CHANCE
 from parley_lab.kinds.questions.own_order import OrderDraws, own_chance
+from parley_lab.kinds.scripted import PageScripts
 from parley_lab.kinds.stages.asset_allocation import config
 from parley_lab.kinds.stages.asset_allocation.config import (
     CONSENSUS,

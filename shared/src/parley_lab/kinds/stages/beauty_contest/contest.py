@@ -12,8 +12,9 @@ from statistics import fmean
 from typing import Final, Literal
 from uuid import UUID
 
-from parley_lab.kinds import Json, LabView, View
+from parley_lab.kinds import Json, LabView
 from parley_lab.kinds.stages.beauty_contest.config import FEWEST_PLAYERS, BeautyContestStage
+from parley_lab.kinds.view import View
 
 GUESS: Final = "guess"
 MESSAGE: Final = "message"

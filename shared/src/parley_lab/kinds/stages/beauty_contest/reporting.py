@@ -7,11 +7,13 @@ from statistics import fmean, median
 from typing import Final
 from uuid import UUID
 
-from parley_lab.kinds import Column, Data, Json, LabView, Report, Reporter, ReportTable, Table, View
+from parley_lab.kinds import Column, Data, Json, LabView, Table
+from parley_lab.kinds.data import Report, Reporter, ReportTable
 from parley_lab.kinds.stages.beauty_contest.config import BeautyContestStage
 from parley_lab.kinds.stages.beauty_contest.contest import GUESS, LEFT, MESSAGE, Round, contest_of, key_of
 from parley_lab.kinds.stages.beauty_contest.display import SUMMARY_COLUMNS, rounded
 from parley_lab.kinds.stages.beauty_contest.telling import written
+from parley_lab.kinds.view import View
 
 Row = Mapping[str, Json]
 GUESS_COLUMNS: Final = (

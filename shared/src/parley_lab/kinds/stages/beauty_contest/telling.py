@@ -5,9 +5,12 @@ from fractions import Fraction
 from typing import Final
 from uuid import UUID
 
-from parley_lab.kinds import Member, Narration, OwnView, View, as_shown
+from parley_lab.kinds import Member, OwnView
+from parley_lab.kinds.names import as_shown
+from parley_lab.kinds.parts import Narration
 from parley_lab.kinds.stages.beauty_contest.config import BeautyContestStage
 from parley_lab.kinds.stages.beauty_contest.contest import MESSAGE, Contest, Round, contest_of
+from parley_lab.kinds.view import View
 
 MESSAGE_TASK: Final = (
     "Before everybody guesses, say something to the other players in the field `message`, in one or two sentences; "

@@ -11,26 +11,12 @@ from pydantic import Field as Bounds
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.models import Hint
-from parley_lab.kinds import (
-    Ask,
-    Field,
-    Form,
-    Json,
-    LabView,
-    OwnView,
-    PageScripts,
-    Question,
-    Questions,
-    Substitute,
-    UnusableReply,
-    WithoutAnswer,
-    filled,
-    fixed_answers,
-    suggested,
-)
+from parley_lab.kinds import Ask, Field, Form, Json, LabView, OwnView, Question, Questions, Substitute, UnusableReply
+from parley_lab.kinds.parts import WithoutAnswer
 from parley_lab.kinds.questions import one, salvage
 from parley_lab.kinds.questions.answers import PageReply, found_in_words
 from parley_lab.kinds.questions.questions import Unfit
+from parley_lab.kinds.scripted import PageScripts, filled, fixed_answers, suggested
 from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of
 from parley_lab.kinds.stages.comprehension.config import CheckedNumber, CheckedQuestion, ComprehensionStage
 

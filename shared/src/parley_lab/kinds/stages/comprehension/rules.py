@@ -10,7 +10,6 @@ from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import (
     PAGE,
-    Answered,
     Ask,
     Block,
     Blocked,
@@ -30,6 +29,7 @@ from parley_lab.kinds import (
     Table,
     heading,
 )
+from parley_lab.kinds.data import Answered
 from parley_lab.kinds.questions import one
 from parley_lab.kinds.questions.asked_of_rows import in_file, rows_problems
 from parley_lab.kinds.questions.choices import Option
@@ -78,7 +78,7 @@ class ShownCheckQuestion(BaseModel):
     id: str
     title: str
     options: list[Option]
-    """What to choose from; empty where the answer is written."""
+    """The options; empty where the answer is written."""
 
 
 class ComprehensionPage(PageContent):
@@ -93,7 +93,7 @@ class ComprehensionPage(PageContent):
     passed: bool | None
     """Whether everything was right; null while the reader may still try."""
     answers: dict[str, str | int | float | None]
-    """What the reader answered last, by question; empty before."""
+    """The last answers of the reader, by question; empty before."""
 
 
 class Comprehension(StageKind[ComprehensionStage]):
@@ -188,7 +188,7 @@ class Comprehension(StageKind[ComprehensionStage]):
 
 
 def _told(attempts: Attempts, *, is_over: bool) -> str:
-    """What the reader knows of its attempts: what it answered last, and what of it was not right."""
+    """The attempts as the reader knows them: the last answers, and which of them were not right."""
     if not attempts.given:
         return "You answered none of them." if is_over else f"This is your first attempt{_of(attempts)}."
     marks = dict.fromkeys(attempts.wrong, " (not right)")

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from parley_lab.base.deliberate_lab_draws import shuffled
-from parley_lab.kinds import SPEAK, LabLine, NextTurn, Speaker, Thread, Wave
 from parley_lab.kinds.chat.speaking import NO_AGENT_ANSWERED, SILENT, has_person, is_here, may_send, of_kind
+from parley_lab.kinds.sentences import LabLine
+from parley_lab.kinds.talk import NextTurn, Wave
+from parley_lab.kinds.view import SPEAK, Speaker, Thread
 
 Checks = Callable[[Speaker], tuple[UUID, ...]]
 

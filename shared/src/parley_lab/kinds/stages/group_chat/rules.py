@@ -7,24 +7,7 @@ from uuid import UUID
 
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import (
-    MEDIATE,
-    READY,
-    SPEAK,
-    WAKE,
-    Ask,
-    Block,
-    Blocked,
-    Completion,
-    Done,
-    OwnView,
-    Parts,
-    StageKind,
-    TalkRules,
-    Thread,
-    Wave,
-    heading,
-)
+from parley_lab.kinds import Ask, Block, Blocked, Completion, Done, OwnView, Parts, StageKind, heading
 from parley_lab.kinds.chat import display
 from parley_lab.kinds.chat.kind import (
     GOES_ON,
@@ -40,6 +23,8 @@ from parley_lab.kinds.chat.kind import (
 from parley_lab.kinds.chat.speaking import too_early
 from parley_lab.kinds.stages.group_chat import turns
 from parley_lab.kinds.stages.group_chat.config import GroupChatStage, Topic
+from parley_lab.kinds.talk import TalkRules, Wave
+from parley_lab.kinds.view import MEDIATE, READY, SPEAK, WAKE, Thread
 
 _TALK = (
     "You are in a live conversation with the people listed above. First react, as the person you are, to the last one "

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from random import Random
 from uuid import UUID
 
-from parley_lab.kinds import SPEAK, Speaker, Thread, Wave
 from parley_lab.kinds.chat.speaking import (
     AGENTS_REACHED_THEIR_LIMIT,
     EVERYONE_LEFT,
@@ -23,6 +22,8 @@ from parley_lab.kinds.chat.speaking import (
 )
 from parley_lab.kinds.stages.group_chat import rounds
 from parley_lab.kinds.stages.group_chat.config import GroupChatStage
+from parley_lab.kinds.talk import Wave
+from parley_lab.kinds.view import SPEAK, Speaker, Thread
 
 ADDRESSED_WEIGHT = 8.0
 """The factor on the probability of an agent that was addressed by name in the last message."""

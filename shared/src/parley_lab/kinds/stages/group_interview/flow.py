@@ -11,9 +11,11 @@ from typing import Final
 
 from parley_lab.base.looks import is_told_apart_from
 from parley_lab.base.rules import applies
-from parley_lab.kinds import Json, LabView, Member, OwnView, View, as_shown
+from parley_lab.kinds import Json, LabView, Member, OwnView
+from parley_lab.kinds.names import as_shown
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from parley_lab.kinds.stages.group_interview.options import Options, drawn_order
+from parley_lab.kinds.view import View
 
 _PREFIX: Final = "task:"
 _ORDERS: Final = "orders"

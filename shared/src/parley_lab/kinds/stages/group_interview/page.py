@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parley_lab.kinds import LabWords, OwnView, PageContent, heading
+from parley_lab.kinds import OwnView, PageContent, heading
+from parley_lab.kinds.sentences import LabWords
 from parley_lab.kinds.stages.group_interview import answers, flow, transcript
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, TaskType
 from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions, TextOptions, option_text

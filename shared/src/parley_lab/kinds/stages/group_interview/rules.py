@@ -10,7 +10,6 @@ from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.models import HINT_IS_MEDIATOR, HINT_OTHER_NAMES, HINT_OWN_NAMES, HINT_QUESTION, Hint
 from parley_lab.kinds import (
-    Answered,
     Ask,
     Block,
     Blocked,
@@ -19,13 +18,11 @@ from parley_lab.kinds import (
     Data,
     Done,
     Draws,
-    FilledIn,
     Form,
     Json,
     Label,
     LabView,
     Member,
-    Minutes,
     OwnView,
     Parts,
     Question,
@@ -34,8 +31,9 @@ from parley_lab.kinds import (
     StageKind,
     Substitute,
     UnusableReply,
-    WithoutAnswer,
 )
+from parley_lab.kinds.data import Answered
+from parley_lab.kinds.parts import FilledIn, WithoutAnswer
 from parley_lab.kinds.stages.group_interview import answers, checks, flow, page, tables, transcript
 from parley_lab.kinds.stages.group_interview.config import (
     GroupInterviewStage,
@@ -44,6 +42,7 @@ from parley_lab.kinds.stages.group_interview.config import (
     InterviewTask,
 )
 from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions
+from parley_lab.kinds.talk import Minutes
 
 
 class GroupInterview(StageKind[GroupInterviewStage]):

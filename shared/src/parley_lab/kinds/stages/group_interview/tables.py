@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from parley_lab.kinds import Answered, Column, Json
+from parley_lab.kinds import Column, Json
+from parley_lab.kinds.data import Answered
 from parley_lab.kinds.stages.group_interview import flow
 from parley_lab.kinds.stages.group_interview.config import InterviewTask
 

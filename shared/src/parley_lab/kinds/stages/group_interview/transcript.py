@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from parley_lab.kinds import Json, Label, LabView, MinutesLine, Said
+from parley_lab.kinds import Json, Label, LabView
+from parley_lab.kinds.sentences import Said
 from parley_lab.kinds.stages.group_interview import answers, flow
 from parley_lab.kinds.stages.group_interview.config import (
     USUAL_FACILITATOR,
@@ -16,6 +17,7 @@ from parley_lab.kinds.stages.group_interview.config import (
     InterviewTask,
 )
 from parley_lab.kinds.stages.group_interview.options import shown, with_options
+from parley_lab.kinds.talk import MinutesLine
 
 _SPEAK: Final = "It is your turn in the discussion. Say what you want to say to the others."
 

@@ -11,12 +11,13 @@ from itertools import islice
 from typing import Final, Literal
 from uuid import UUID
 
-from parley_lab.kinds import Json, LabView, View
+from parley_lab.kinds import Json, LabView
 from parley_lab.kinds.stages.matrix_game.arena.measures import NOT_COUNTED, Play
 from parley_lab.kinds.stages.matrix_game.config import MatrixGameStage, OnInvalid
 from parley_lab.kinds.stages.matrix_game.payoffs import Action, Labels, Payoffs, labels_of
 from parley_lab.kinds.stages.matrix_game.policies import luck
 from parley_lab.kinds.stages.matrix_game.prompts import PlayedRound
+from parley_lab.kinds.view import View
 
 SEATS: Final = ("a", "b")
 MOVE: Final = "move"

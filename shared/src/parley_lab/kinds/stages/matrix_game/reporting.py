@@ -6,7 +6,8 @@ from dataclasses import asdict, replace
 from statistics import fmean
 from typing import Any, Final
 
-from parley_lab.kinds import Json, Report, Reporter, ReportTable
+from parley_lab.kinds import Json
+from parley_lab.kinds.data import Report, Reporter, ReportTable
 from parley_lab.kinds.stages.matrix_game.arena import measures
 from parley_lab.kinds.stages.matrix_game.arena.games import (
     SIDES,

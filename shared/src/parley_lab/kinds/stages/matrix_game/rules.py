@@ -28,7 +28,6 @@ from parley_lab.kinds import (
     Label,
     LabView,
     Member,
-    Narration,
     OwnView,
     Parts,
     Question,
@@ -39,9 +38,9 @@ from parley_lab.kinds import (
     Substitute,
     Table,
     UnusableReply,
-    View,
     form,
 )
+from parley_lab.kinds.parts import Narration
 from parley_lab.kinds.stages.matrix_game import display, play, prompts, rounds, script, telling
 from parley_lab.kinds.stages.matrix_game.config import FixedHorizon, MatrixGameStage, length
 from parley_lab.kinds.stages.matrix_game.game import (
@@ -70,6 +69,7 @@ from parley_lab.kinds.stages.matrix_game.replies import (
 )
 from parley_lab.kinds.stages.matrix_game.reporting import GamesReporter
 from parley_lab.kinds.stages.matrix_game.script import in_conversations
+from parley_lab.kinds.view import View
 
 MOST_UNUSABLE_REPLIES: Final = 3
 """The first attempt and two corrections."""

@@ -6,12 +6,12 @@ from itertools import zip_longest
 from typing import Final
 from uuid import UUID
 
-from parley_lab.kinds import View
 from parley_lab.kinds.stages.matrix_game import prompts
 from parley_lab.kinds.stages.matrix_game.display import scores
 from parley_lab.kinds.stages.matrix_game.game import SEATS, Game
 from parley_lab.kinds.stages.matrix_game.payoffs import Action, written
 from parley_lab.kinds.stages.matrix_game.prompts import PlayedRound
+from parley_lab.kinds.view import View
 
 
 def steps(game: Game, view: View) -> Iterator[str]:

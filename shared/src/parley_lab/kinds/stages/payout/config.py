@@ -11,7 +11,7 @@ from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import Rule, is_none
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.money import Currency
-from parley_lab.kinds import Read, Use
+from parley_lab.kinds.reads import Read, Use
 
 
 def _as_written(value: object) -> object:

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from parley_lab.base.rules import applies
 from parley_lab.contracts.money import decimals_of, fewest_decimals
-from parley_lab.kinds import Draws, Json, Member, OwnView, Part, StageRead
+from parley_lab.kinds import Draws, Json, Member, OwnView
+from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.payout.config import PayoutItem, PayoutStage
 
 _ZERO: Final = Decimal(0)

@@ -7,22 +7,7 @@ from uuid import UUID
 
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import (
-    MEDIATE,
-    Ask,
-    Block,
-    Blocked,
-    Completion,
-    Done,
-    OwnView,
-    Parts,
-    Reason,
-    StageKind,
-    TalkRules,
-    Thread,
-    Wave,
-    heading,
-)
+from parley_lab.kinds import Ask, Block, Blocked, Completion, Done, OwnView, Parts, Reason, StageKind, heading
 from parley_lab.kinds.chat import display
 from parley_lab.kinds.chat.kind import (
     GOES_ON,
@@ -38,6 +23,8 @@ from parley_lab.kinds.chat.kind import (
 from parley_lab.kinds.chat.speaking import of_kind, too_early
 from parley_lab.kinds.stages.private_chat import turns
 from parley_lab.kinds.stages.private_chat.config import PrivateChatStage
+from parley_lab.kinds.talk import TalkRules, Wave
+from parley_lab.kinds.view import MEDIATE, Thread
 
 _TALK = (
     "You are in a private conversation with the mediator above; nobody else reads it. React, as the person you are, to "

@@ -1,6 +1,5 @@
 """Who is asked to speak next in a private conversation: the mediators, then the participant when that is an agent."""
 
-from parley_lab.kinds import LabLine, Speaker, Thread, Wave
 from parley_lab.kinds.chat.speaking import (
     AGENTS_REACHED_THEIR_LIMIT,
     EVERYONE_LEFT,
@@ -12,7 +11,10 @@ from parley_lab.kinds.chat.speaking import (
     opening_pause,
     why_silent,
 )
+from parley_lab.kinds.sentences import LabLine
 from parley_lab.kinds.stages.private_chat.config import PrivateChatStage
+from parley_lab.kinds.talk import Wave
+from parley_lab.kinds.view import Speaker, Thread
 
 LONGEST_WAIT_MS = 120_000
 """After this time a participant may write again without a reply, as in Deliberate Lab."""

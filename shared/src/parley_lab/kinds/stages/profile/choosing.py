@@ -19,15 +19,13 @@ from parley_lab.kinds import (
     Json,
     Label,
     OwnView,
-    PageScripts,
     Question,
     Questions,
     Substitute,
     UnusableReply,
-    fixed_answers,
     form,
-    suggested,
 )
+from parley_lab.kinds.scripted import PageScripts, fixed_answers, suggested
 from parley_lab.kinds.stages.profile.config import ProfileStage
 from parley_lab.kinds.stages.profile.sets import AVATARS
 

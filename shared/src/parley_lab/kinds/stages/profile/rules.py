@@ -23,10 +23,10 @@ from parley_lab.kinds import (
     PageContent,
     Parts,
     Reason,
-    SetProfile,
     StageKind,
     heading,
 )
+from parley_lab.kinds.effects import SetProfile
 from parley_lab.kinds.stages.profile.choosing import ProfileQuestions, ProfileScripts
 from parley_lab.kinds.stages.profile.config import ProfileStage, Set
 from parley_lab.kinds.stages.profile.sets import AVATARS, SETS, anonymous

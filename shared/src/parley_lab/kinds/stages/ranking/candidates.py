@@ -7,8 +7,10 @@ from typing import Final
 from uuid import UUID
 
 from parley_lab.base import rules, seeds
-from parley_lab.kinds import PAGE, Draws, Json, LabView, Member, OwnView, Read, Use, View
+from parley_lab.kinds import PAGE, Draws, Json, LabView, Member, OwnView
+from parley_lab.kinds.reads import Read, Use
 from parley_lab.kinds.stages.ranking.config import RankingStage
+from parley_lab.kinds.view import View
 
 RANKING: Final = "ranking"
 """The field of the answer: ids, the best first."""

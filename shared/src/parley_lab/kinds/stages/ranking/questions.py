@@ -22,9 +22,9 @@ from parley_lab.kinds import (
     Questions,
     Substitute,
     UnusableReply,
-    WithoutAnswer,
     form,
 )
+from parley_lab.kinds.parts import WithoutAnswer
 from parley_lab.kinds.stages.ranking.candidates import ORDER, RANKING, Candidate, candidates_of, places_of
 from parley_lab.kinds.stages.ranking.config import USUAL_QUESTION, RankingStage
 

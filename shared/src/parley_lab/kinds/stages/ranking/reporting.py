@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, Table
+from parley_lab.kinds import PAGE, Column, Data, Json, Label, LabView, Table
+from parley_lab.kinds.data import Answered
 from parley_lab.kinds.stages.ranking import election
 from parley_lab.kinds.stages.ranking.candidates import ORDER, RANKING, ballots, eligible, tie_breaks
 from parley_lab.kinds.stages.ranking.config import ORDER_COLUMN, RankingStage

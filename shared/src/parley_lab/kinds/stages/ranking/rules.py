@@ -17,13 +17,13 @@ from parley_lab.kinds import (
     Json,
     OwnView,
     PageContent,
-    PageScripts,
     Parts,
     Question,
     Reason,
     StageKind,
     heading,
 )
+from parley_lab.kinds.scripted import PageScripts
 from parley_lab.kinds.stages.ranking import config
 from parley_lab.kinds.stages.ranking.candidates import (
     RANKING,

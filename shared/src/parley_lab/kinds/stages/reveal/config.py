@@ -8,7 +8,7 @@ from pydantic import Field
 from parley_lab.base.errors import Problem
 from parley_lab.base.rules import Rule, is_none
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
-from parley_lab.kinds import Read, Use
+from parley_lab.kinds.reads import Read, Use
 
 _NEEDS: Final[dict[str, Literal["column", "scored", "group"]]] = {
     "answers": "column",

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict
 
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.kinds import Ask, Block, LabWords, OwnView, PageContent, Parts, StageKind, heading
+from parley_lab.kinds import Ask, Block, OwnView, PageContent, Parts, StageKind, heading
+from parley_lab.kinds.sentences import LabWords
 from parley_lab.kinds.stages.reveal import config, showing
 from parley_lab.kinds.stages.reveal.config import Revealed, RevealStage
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from parley_lab.base.rules import applies
-from parley_lab.kinds import Column, Json, Label, OwnView, Part, StageRead, as_shown
+from parley_lab.kinds import Column, Json, Label, OwnView
+from parley_lab.kinds.names import as_shown
+from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.reveal.config import Revealed, RevealStage
 
 _LEFT: Final = Label("somebody who has left", "somebody_who_has_left")

@@ -13,26 +13,22 @@ from parley_lab.kinds import (
     PAGE,
     Ask,
     Field,
-    FilledIn,
     Form,
     Json,
     Member,
-    NotTaken,
     OwnView,
-    PageScripts,
     Question,
     Questions,
     Substitute,
     UnusableReply,
-    WithoutAnswer,
-    fixed_answers,
-    suggested,
 )
+from parley_lab.kinds.parts import FilledIn, NotTaken, WithoutAnswer
 from parley_lab.kinds.questions import answers, one, salvage
 from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import ScaleQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unfit
 from parley_lab.kinds.questions.shown import rule_on_page
+from parley_lab.kinds.scripted import PageScripts, fixed_answers, suggested
 from parley_lab.kinds.stages.survey import entries
 from parley_lab.kinds.stages.survey.config import SurveyStage
 from parley_lab.kinds.stages.survey.order import ordered, with_order, without_order

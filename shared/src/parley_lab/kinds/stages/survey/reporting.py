@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, RowAsked, Table
+from parley_lab.kinds import PAGE, Column, Data, Json, Label, LabView, Table
+from parley_lab.kinds.data import Answered, RowAsked
 from parley_lab.kinds.questions import one
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.profiles import COLUMNS_OF_PROFILES

@@ -13,24 +13,21 @@ from parley_lab.kinds import (
     PAGE,
     Ask,
     Field,
-    FilledIn,
     Form,
     Json,
     Label,
     OwnView,
-    PageScripts,
     Question,
     Questions,
     Substitute,
     UnusableReply,
-    WithoutAnswer,
-    fixed_answers,
     form,
-    suggested,
 )
+from parley_lab.kinds.parts import FilledIn, WithoutAnswer
 from parley_lab.kinds.questions import answers, salvage
 from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unfit
 from parley_lab.kinds.questions.shown import rule_on_page
+from parley_lab.kinds.scripted import PageScripts, fixed_answers, suggested
 from parley_lab.kinds.stages.survey_per_participant import people
 from parley_lab.kinds.stages.survey_per_participant.config import SurveyPerParticipantStage
 from parley_lab.kinds.stages.survey_per_participant.people import Subject, field_of, key_of, subjects

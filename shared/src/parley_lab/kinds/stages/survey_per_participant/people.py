@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from parley_lab.kinds import Draws, Json, Member, OwnView, View
+from parley_lab.kinds import Draws, Json, Member, OwnView
 from parley_lab.kinds.stages.survey_per_participant.config import SurveyPerParticipantStage
+from parley_lab.kinds.view import View
 
 TAGS: Final = "tags"
 """The tag of each participant, by the id: `p1`, `p2`, ... in an order that is drawn."""

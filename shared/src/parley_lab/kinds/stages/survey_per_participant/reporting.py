@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from parley_lab.kinds import PAGE, Answered, Column, Data, Json, Label, LabView, Table
+from parley_lab.kinds import PAGE, Column, Data, Json, Label, LabView, Table
+from parley_lab.kinds.data import Answered
 from parley_lab.kinds.questions import one
 from parley_lab.kinds.stages.survey_per_participant import people
 from parley_lab.kinds.stages.survey_per_participant.config import SurveyPerParticipantStage

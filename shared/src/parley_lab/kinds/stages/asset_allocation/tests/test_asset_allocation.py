@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from parley_lab.base.errors import InvalidInput
 from parley_lab.kind_checks import ONCE, WITH_SEEDS, Check, Trial
 from parley_lab.kind_checks.trial import findings
-from parley_lab.kinds import PAGE, Ask, Column, OwnView, Part, Question, StageRead
+from parley_lab.kinds import PAGE, Ask, Column, OwnView, Question
 from parley_lab.kinds.questions.own_order import OrderDraws
+from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.asset_allocation.config import AssetAllocationStage
 from parley_lab.kinds.stages.asset_allocation.dividing import drawn, shares
 from parley_lab.kinds.stages.asset_allocation.rules import KIND, ShareQuestions, agreement, consensus, names_of

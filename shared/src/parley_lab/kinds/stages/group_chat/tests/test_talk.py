@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import PAGE, SPEAK, TALK, Ask, Blocked, Done, Member, Message, Speaker, Thread, Utterance
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member
 from parley_lab.kinds.chat.replies import SpeakReply, TalkReply
 from parley_lab.kinds.stages.group_chat.config import GroupChatStage, Topic
 from parley_lab.kinds.stages.group_chat.rules import KIND, GroupTalk
+from parley_lab.kinds.talk import Utterance
+from parley_lab.kinds.view import SPEAK, TALK, Message, Speaker, Thread
 from parley_lab.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.contracts.experiment import ChatSettings, Profile
-from parley_lab.kinds import SPEAK, LastWords, Member, Speaker, Thread, Wave
+from parley_lab.kinds import Member
 from parley_lab.kinds.stages.group_chat.config import GroupChatStage
 from parley_lab.kinds.stages.group_chat.rules import GroupTalk
+from parley_lab.kinds.talk import Wave
+from parley_lab.kinds.view import SPEAK, LastWords, Speaker, Thread
 
 TIMED = GroupChatStage(id="talk", time_limit_seconds=60, max_agent_run=4)
 UNTIMED = GroupChatStage(id="talk", max_agent_run=4)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parley_lab.kinds import Report
+from parley_lab.kinds.data import Report
 from parley_lab.kinds.stages.matrix_game.arena.standings import pairings
 from parley_lab.kinds.stages.matrix_game.payoffs import Payoffs
 from parley_lab.kinds.stages.matrix_game.play import play

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from parley_lab.kinds import Answered, Blocked, Column, Done, OwnView, Part, StageRead
+from parley_lab.kinds import Blocked, Column, Done, OwnView
+from parley_lab.kinds.data import Answered
+from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.payout.config import PayoutStage
 from parley_lab.kinds.stages.payout.reckoning import PayoutDraws, as_text, payment
 from parley_lab.kinds.stages.payout.rules import KIND

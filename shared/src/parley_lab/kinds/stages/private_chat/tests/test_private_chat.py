@@ -7,9 +7,10 @@ import pytest
 
 from parley_lab import talk as conversation
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import PAGE, TALK, Ask, Blocked, Member, OwnView
+from parley_lab.kinds import PAGE, Ask, Blocked, Member, OwnView
 from parley_lab.kinds.stages.private_chat.config import PrivateChatStage
 from parley_lab.kinds.stages.private_chat.rules import KIND, PrivateTalk
+from parley_lab.kinds.view import TALK
 from parley_lab.talk import Draft
 from parley_lab.testing.thread_world import World, a_member, a_scene
 from parley_lab.testing.views import own

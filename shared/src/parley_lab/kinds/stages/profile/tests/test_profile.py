@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.languages import NameLanguage
-from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, Question, SetProfile, UnusableReply
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Json, Member, Question, UnusableReply
+from parley_lab.kinds.effects import SetProfile
 from parley_lab.kinds.stages.profile import KIND
 from parley_lab.kinds.stages.profile.config import ProfileStage, Set
 from parley_lab.kinds.stages.profile.rules import NameDraws, profile_of

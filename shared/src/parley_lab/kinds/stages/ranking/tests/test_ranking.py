@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
-from parley_lab.kinds import PAGE, Ask, Column, Done, Member, OwnView, Part, StageRead
+from parley_lab.kinds import PAGE, Ask, Column, Done, Member, OwnView
+from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.ranking.candidates import RankingDraws, candidates_of, listed
 from parley_lab.kinds.stages.ranking.config import RankingStage
 from parley_lab.kinds.stages.ranking.questions import Ordering, RankingQuestions

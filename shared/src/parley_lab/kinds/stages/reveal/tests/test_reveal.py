@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from parley_lab.kinds import Answered, Column, Part, StageRead
+from parley_lab.kinds import Column
+from parley_lab.kinds.data import Answered
+from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.reveal.config import RevealStage
 from parley_lab.kinds.stages.reveal.rules import KIND
 from parley_lab.testing.thread_world import a_member

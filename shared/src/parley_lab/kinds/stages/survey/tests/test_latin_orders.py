@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from parley_lab.base.latin import orders_in
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import PAGE, Ask, Member, OwnView, filled
+from parley_lab.kinds import PAGE, Ask, Member, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
 from parley_lab.kinds.questions.drawn_rows import profiles_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion
 from parley_lab.kinds.questions.own_order import OrderDraws
+from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions
 from parley_lab.kinds.stages.survey.config import SurveyStage
 from parley_lab.kinds.stages.survey.order import ORDER, ordered

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView, filled
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView
 from parley_lab.kinds.questions.numeric_questions import NumberQuestion
 from parley_lab.kinds.questions.own_order import OrderDraws
+from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
 from parley_lab.kinds.stages.survey.order import ORDER, ordered

@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
-from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView, Question, Substitute, UnusableReply, filled
+from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView, Question, Substitute, UnusableReply
+from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages.survey_per_participant import KIND
 from parley_lab.kinds.stages.survey_per_participant.asking import PeopleQuestions
 from parley_lab.kinds.stages.survey_per_participant.config import SurveyPerParticipantStage
