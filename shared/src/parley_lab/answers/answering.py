@@ -149,24 +149,13 @@ _ANSWER = text(
 )
 
 
-async def answer(session: Session, ask_id: UUID, value: Json, now: datetime) -> bool:
-    """Close an open ask with its answer; False when it was closed before. The caller holds the member's lock."""
-    params = {
-        "ask_id": ask_id,
-        "state": "answered",
-        "reason": None,
-        "value": as_json(value),
-        "valid": True,
-        "invalid": None,
-        "marks": None,
-    }
-    return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
-
-
-async def answer_filled_in(
-    session: Session, ask_id: UUID, value: Json, marks: Mapping[str, str], now: datetime
+async def answer(
+    session: Session, ask_id: UUID, value: Json, now: datetime, *, marks: Mapping[str, str] | None = None
 ) -> bool:
-    """The same with what was filled in and not sent; the marks say so by field, or of the whole by ""."""
+    """Close an open ask with its answer; False when it was closed before. The caller holds the member's lock.
+
+    marks: which fields were filled in and not sent, and why; "" for the whole. None: the answer was sent.
+    """
     params = {
         "ask_id": ask_id,
         "state": "answered",
@@ -174,7 +163,7 @@ async def answer_filled_in(
         "value": as_json(value),
         "valid": True,
         "invalid": None,
-        "marks": as_json(dict(marks)),
+        "marks": None if marks is None else as_json(dict(marks)),
     }
     return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
 
@@ -220,7 +209,7 @@ def write_page(
 ) -> None:
     """Store the member's page answer of the stage they are on, as final; what its entries miss is missing in it.
 
-    `missing`: why other fields are. `marks`: which fields were not sent, as in `answer_filled_in`.
+    `missing`: why other fields are. `marks`: which fields were not sent, as in `answer`.
     """
     assert standing.stage is not None
     session.later(

@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy import text
 
-from parley_lab.answers.answering import answer_filled_in, record_answer, write_page
+from parley_lab.answers.answering import answer, record_answer, write_page
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import PAGE, Ask, Json
 from parley_lab.kinds.parts import FilledIn
@@ -135,7 +135,7 @@ async def _store(
     if ask_id is None:
         write_page(session, standing, found.value, now, missing=found.missing, marks=marks)
         return
-    stored = await answer_filled_in(session, ask_id, found.value, marks, now)
+    stored = await answer(session, ask_id, found.value, now, marks=marks)
     if stored and parts_of(stage).state is not None:
         record_answer(session, standing, stage.id, ask, found.value, now, cause=cause)
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from parley_lab.answers.advancing import depends_on_member, end_member, move_on, record_move
 from parley_lab.kinds import PAGE, Done, End, Json, Pay
 from parley_lab.kinds.effects import SetProfile
-from parley_lab.members.alerts import raise_alert
+from parley_lab.members.alerts import raise_alert_about
 from parley_lab.members.forgetting import forget
 from parley_lab.members.names import be_known_by
 from parley_lab.members.reader_texts import read_by
@@ -76,15 +76,13 @@ async def _on_own_way(session: Session, standing: Standing, answered: Standing, 
 
 async def _tell_of_screened_out(session: Session, standing: Standing, stage_id: str, now: datetime) -> None:
     """Alert the experimenter to an agent that is out: few experimenters expect that of an agent."""
-    await raise_alert(
+    await raise_alert_about(
         session,
-        experiment_id=standing.experiment_id,
-        cohort_id=standing.cohort_id,
-        member_id=standing.member.id,
-        path=f"{standing.member.path}/screened_out",
-        alert_type="agent_screened_out",
-        text=f"The agent {standing.member.path} is out: the stage {stage_id} screened it out, as it does with people.",
-        now=now,
+        standing,
+        "screened_out",
+        "agent_screened_out",
+        f"The agent {standing.member.path} is out: the stage {stage_id} screened it out, as it does with people.",
+        now,
     )
 
 

@@ -20,7 +20,7 @@ from parley_lab.contracts.lives import STILL_IN
 from parley_lab.kinds import PAGE, Ask, Blocked, Done
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.stages import kind_of, parts_of
-from parley_lab.members.alerts import raise_alert
+from parley_lab.members.alerts import raise_alert_about
 from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.cohort_state import CohortState, record
 from parley_lab.members.standing import Standing
@@ -126,15 +126,13 @@ async def _with_default(
     try:
         value = None if question is None else question.check(dict(stage.stay.default or {}))
     except InvalidInput as error:
-        await raise_alert(
+        await raise_alert_about(
             session,
-            experiment_id=standing.experiment_id,
-            cohort_id=standing.cohort_id,
-            member_id=standing.member.id,
-            path=f"{standing.member.path}/{stage.id}/default",
-            alert_type="default_refused",
-            text=f"The default of the stage {stage.id} is no answer there: {error}",
-            now=now,
+            standing,
+            f"{stage.id}/default",
+            "default_refused",
+            f"The default of the stage {stage.id} is no answer there: {error}",
+            now,
         )
         return Done(), standing
     if value is None:

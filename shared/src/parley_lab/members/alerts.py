@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from parley_lab.base import seeds
 from parley_lab.base.errors import NotFound
+from parley_lab.members.standing import Standing
 from parley_lab.store.places import Place, parameters
 from parley_lab.store.session import ReadSession, Session
 
@@ -50,6 +51,22 @@ async def raise_alert(
         },
     )
     return bool(raised)
+
+
+async def raise_alert_about(
+    session: Session, standing: Standing, place: str, alert_type: str, words: str, now: datetime
+) -> bool:
+    """Raise an alert about a member; False where it is raised already: it is one per `place` until it is resolved."""
+    return await raise_alert(
+        session,
+        experiment_id=standing.experiment_id,
+        cohort_id=standing.cohort_id,
+        member_id=standing.member.id,
+        path=f"{standing.member.path}/{place}",
+        alert_type=alert_type,
+        text=words,
+        now=now,
+    )
 
 
 _RESOLVE = text(

@@ -19,7 +19,7 @@ from parley_lab.base.errors import Paused
 from parley_lab.contracts import lives
 from parley_lab.contracts.experiment import AttentionChecks
 from parley_lab.contracts.hints import AGENT_STEPS, Hint
-from parley_lab.members.alerts import raise_alert
+from parley_lab.members.alerts import raise_alert_about
 from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
@@ -205,15 +205,13 @@ async def miss_check(session: Session, member_id: UUID, number: int, now: dateti
     row = await session.first(_OPEN_CHECK, {"member_id": member_id})
     if row is None or row.number != number:
         return
-    await raise_alert(
+    await raise_alert_about(
         session,
-        experiment_id=standing.experiment_id,
-        cohort_id=standing.cohort_id,
-        member_id=member_id,
-        path=f"{standing.member.path}/check:{number}",
-        alert_type="attention_missed",
-        text=f"{standing.member.path} has not answered an attention check in time.",
-        now=now,
+        standing,
+        f"check:{number}",
+        "attention_missed",
+        f"{standing.member.path} has not answered an attention check in time.",
+        now,
     )
     if row.missed_then == "remove":
         outcome = lives.outcome(standing.status, "miss_check")

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import record_of
 from parley_lab.base.errors import Conflict, NotFound
-from parley_lab.members.alerts import raise_alert
+from parley_lab.members.alerts import raise_alert_about
 from parley_lab.members.held_cohorts import COHORT_HELD
 from parley_lab.members.standing import Standing
 from parley_lab.store.facts import Event
@@ -20,16 +20,7 @@ _CALLS: Final = text("SELECT count(*) AS n FROM alerts WHERE member_id = :member
 async def ask_for_help(session: Session, standing: Standing, words: str, now: datetime) -> None:
     """A participant asks for help: an alert of its own each time. The caller holds the member's lock."""
     row = await session.one(_CALLS, {"member_id": standing.member.id})
-    await raise_alert(
-        session,
-        experiment_id=standing.experiment_id,
-        cohort_id=standing.cohort_id,
-        member_id=standing.member.id,
-        path=f"{standing.member.path}/help:{row.n + 1}",
-        alert_type="help",
-        text=words,
-        now=now,
-    )
+    await raise_alert_about(session, standing, f"help:{row.n + 1}", "help", words, now)
     record_of(session, standing, "member.asked_for_help", {"text": words}, now, cause="request", audience=[])
 
 

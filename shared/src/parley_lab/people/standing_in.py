@@ -16,7 +16,7 @@ from parley_lab.contracts import lives
 from parley_lab.contracts.hints import AGENT_STEPS, Hint, provider_queue
 from parley_lab.contracts.providers import serving_provider
 from parley_lab.design import snapshot
-from parley_lab.members.alerts import raise_alert
+from parley_lab.members.alerts import raise_alert_about
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, standing_of
 from parley_lab.members.stays import LEAST, MOST
@@ -156,15 +156,13 @@ async def _agent(session: Session, standing: Standing, persona_id: str, now: dat
     """The private part of the agent's profile and its provider; None when the arm has no such agent."""
     persona = standing.design.personas.get(persona_id)
     if persona is None or persona.player != "agent":
-        await raise_alert(
+        await raise_alert_about(
             session,
-            experiment_id=standing.experiment_id,
-            cohort_id=standing.cohort_id,
-            member_id=standing.member.id,
-            path=f"{standing.member.path}/stand_in",
-            alert_type="no_stand_in",
-            text=f"{standing.member.path} is not there, and there is no agent {persona_id!r} that could play.",
-            now=now,
+            standing,
+            "stand_in",
+            "no_stand_in",
+            f"{standing.member.path} is not there, and there is no agent {persona_id!r} that could play.",
+            now,
         )
         return None
     persona = standing.design.persona_for(persona_id, standing.facts.variables)

@@ -21,7 +21,7 @@ from parley_lab.contracts.transfers import TRANSFER
 from parley_lab.kinds import Ask
 from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
-from parley_lab.members.alerts import raise_alert
+from parley_lab.members.alerts import raise_alert_about
 from parley_lab.members.held_cohorts import lag_of
 from parley_lab.members.names import tell_apart
 from parley_lab.members.standing import Standing
@@ -288,15 +288,13 @@ async def _withdraw(
     else:
         session.announce(Hint(AGENT_STEPS, "member.changed", str(standing.member.id)))
     number = await _offers(session, standing.member.id)
-    await raise_alert(
+    await raise_alert_about(
         session,
-        experiment_id=standing.experiment_id,
-        cohort_id=standing.cohort_id,
-        member_id=standing.member.id,
-        path=f"{standing.member.path}/{TRANSFER}:{number}",
-        alert_type="transfer_withdrawn",
-        text=f"{standing.member.path} accepted a move that is not possible any more, and stays. {why}",
-        now=now,
+        standing,
+        f"{TRANSFER}:{number}",
+        "transfer_withdrawn",
+        f"{standing.member.path} accepted a move that is not possible any more, and stays. {why}",
+        now,
     )
 
 

@@ -14,10 +14,9 @@ from parley_lab.base.replies import Reply, whole_number
 from parley_lab.contracts.models import HINT_SUGGESTED, Hint
 from parley_lab.kinds import Field, Form, Json, Label, Question, Substitute, UnusableReply, form
 from parley_lab.kinds.parts import WithoutAnswer
+from parley_lab.kinds.questions.own_order import ORDER
 from parley_lab.kinds.stages.asset_allocation.config import WHOLE, AssetAllocationStage
 
-ORDER: Final = "_order"
-"""The field of a stored page with the order of its assets, where it differs between participants."""
 SHARE: Final = "share"
 """The field of the answer where two assets are divided: the percent that go to the first."""
 

@@ -31,7 +31,7 @@ from parley_lab.kinds import (
     heading,
 )
 from parley_lab.kinds.questions.drawn_rows import CHANCE
-from parley_lab.kinds.questions.own_order import OrderDraws, own_chance
+from parley_lab.kinds.questions.own_order import ORDER, OrderDraws, own_chance, without_order
 from parley_lab.kinds.scripted import PageScripts
 from parley_lab.kinds.stages.asset_allocation import config
 from parley_lab.kinds.stages.asset_allocation.config import (
@@ -42,7 +42,6 @@ from parley_lab.kinds.stages.asset_allocation.config import (
     AssetAllocationStage,
 )
 from parley_lab.kinds.stages.asset_allocation.dividing import (
-    ORDER,
     Division,
     drawn,
     fields_of,
@@ -152,9 +151,7 @@ class ShareQuestions(Questions):
 
     def shown(self, answer: Json) -> Json:
         """Without the order, which the page has."""
-        if not isinstance(answer, Mapping):
-            return answer
-        return {name: value for name, value in answer.items() if name != ORDER}
+        return without_order(answer)
 
     def most_replies(self) -> int:
         return 1

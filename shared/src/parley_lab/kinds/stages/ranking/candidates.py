@@ -14,8 +14,6 @@ from parley_lab.kinds.view import View
 
 RANKING: Final = "ranking"
 """The field of the answer: ids, the best first."""
-ORDER: Final = "_order"
-"""The field of a stored page with the order of its items, where it differs between participants."""
 LISTED: Final = "listed"
 """What is drawn for each candidate, under its id: its place in the list of candidates."""
 TIE: Final = "tie"

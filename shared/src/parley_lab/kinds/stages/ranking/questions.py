@@ -25,7 +25,8 @@ from parley_lab.kinds import (
     form,
 )
 from parley_lab.kinds.parts import WithoutAnswer
-from parley_lab.kinds.stages.ranking.candidates import ORDER, RANKING, Candidate, candidates_of, places_of
+from parley_lab.kinds.questions.own_order import ORDER, without_order
+from parley_lab.kinds.stages.ranking.candidates import RANKING, Candidate, candidates_of, places_of
 from parley_lab.kinds.stages.ranking.config import USUAL_QUESTION, RankingStage
 
 
@@ -44,9 +45,7 @@ class RankingQuestions(Questions):
 
     def shown(self, answer: Json) -> Json:
         """Without the order, which the page has."""
-        if not isinstance(answer, Mapping):
-            return answer
-        return {name: value for name, value in answer.items() if name != ORDER}
+        return without_order(answer)
 
     def most_replies(self) -> int:
         return 1

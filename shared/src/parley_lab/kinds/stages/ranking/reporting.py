@@ -5,8 +5,9 @@ from typing import Final
 
 from parley_lab.kinds import PAGE, Column, Data, Json, Label, LabView, Table
 from parley_lab.kinds.data import Answered
+from parley_lab.kinds.questions.own_order import ORDER
 from parley_lab.kinds.stages.ranking import election
-from parley_lab.kinds.stages.ranking.candidates import ORDER, RANKING, ballots, eligible, tie_breaks
+from parley_lab.kinds.stages.ranking.candidates import RANKING, ballots, eligible, tie_breaks
 from parley_lab.kinds.stages.ranking.config import ORDER_COLUMN, RankingStage
 
 COLUMNS: Final = (

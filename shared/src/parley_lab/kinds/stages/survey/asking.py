@@ -26,12 +26,13 @@ from parley_lab.kinds.parts import FilledIn, NotTaken, WithoutAnswer
 from parley_lab.kinds.questions import answers, one, salvage
 from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import ScaleQuestion
+from parley_lab.kinds.questions.own_order import without_order
 from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unfit
 from parley_lab.kinds.questions.shown import rule_on_page
 from parley_lab.kinds.scripted import PageScripts, fixed_answers, suggested
 from parley_lab.kinds.stages.survey import entries
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ordered, with_order, without_order
+from parley_lab.kinds.stages.survey.order import ordered, with_order
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
 _HONESTLY: Final = (

@@ -4,7 +4,7 @@ The same for page, prompt and data."""
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
@@ -21,13 +21,10 @@ from parley_lab.kinds.questions.drawn_rows import (
     with_rows,
 )
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion
-from parley_lab.kinds.questions.own_order import own_chance
+from parley_lab.kinds.questions.own_order import ORDER, own_chance
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import Order
 from parley_lab.kinds.stages.survey.config import SurveyStage
-
-ORDER: Final = "_order"
-"""The field of a stored page with its order; no question may have this id."""
 
 
 def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
@@ -163,10 +160,6 @@ def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> d
     if stage.shuffle_options:
         order["options"] = {one.id: list(one.option_ids) for one in had.questions if isinstance(one, OptionsQuestion)}
     return {**page, ORDER: order}
-
-
-def without_order(page: Json) -> Json:
-    return {name: value for name, value in page.items() if name != ORDER} if isinstance(page, Mapping) else page
 
 
 def as_answered(stage: SurveyStage, page: Json) -> SurveyStage:

@@ -7,9 +7,10 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from parley_lab.kinds import PAGE, Json, OwnView, PageContent, heading
 from parley_lab.kinds.questions.answers import earlier_pages, possible_questions
 from parley_lab.kinds.questions.drawn_rows import asked_of
+from parley_lab.kinds.questions.own_order import without_order
 from parley_lab.kinds.questions.shown import ShownQuestion, shown_questions
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import by_row, ordered, without_order
+from parley_lab.kinds.stages.survey.order import by_row, ordered
 
 
 class Turns(BaseModel):

@@ -8,6 +8,7 @@ from parley_lab.kinds import PAGE, Column, Data, Json, Label, LabView, Table
 from parley_lab.kinds.data import Answered, RowAsked
 from parley_lab.kinds.questions import one
 from parley_lab.kinds.questions.choices import ChoiceQuestion
+from parley_lab.kinds.questions.own_order import ORDER
 from parley_lab.kinds.questions.profiles import COLUMNS_OF_PROFILES
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import PROFILES, named
@@ -50,7 +51,7 @@ class SurveyData(Data):
             return [self._of_entry(alone, answer, key)]
         if (row := entries.of_row(self._stage, key)) is not None:
             return [self._of_entry(asked, given[asked.id], key) for asked in row.questions if asked.id in given]
-        places = {row_id: place for place, row_id in enumerate(given.get(order.ORDER, {}).get("rows", ()), start=1)}
+        places = {row_id: place for place, row_id in enumerate(given.get(ORDER, {}).get("rows", ()), start=1)}
         return [
             _placed(one.answered(question, given[question.id], asked_as=self._key_of(question)), places)
             for question in order.as_answered(self._stage, answer).questions
@@ -79,7 +80,7 @@ def profile_rows(stage: SurveyStage, view: LabView) -> Iterator[dict[str, Json]]
     asked = next((one.row.asks for one in written if one.row and had <= set(one.option_ids)), "")
     for member in view.members:
         page = view.answer(member.id, PAGE) or {}
-        drawn = page.get(order.ORDER, {})
+        drawn = page.get(ORDER, {})
         for task, profiles in enumerate(drawn.get("profiles", ()), start=1):
             answer = page.get(named(str(task), asked))
             for letter, profile in zip(PROFILES, profiles, strict=False):

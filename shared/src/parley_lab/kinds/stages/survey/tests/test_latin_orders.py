@@ -17,11 +17,11 @@ from parley_lab.kinds import PAGE, Ask, Member, OwnView
 from parley_lab.kinds.questions.choices import OptionsQuestion
 from parley_lab.kinds.questions.drawn_rows import profiles_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion
-from parley_lab.kinds.questions.own_order import OrderDraws
+from parley_lab.kinds.questions.own_order import ORDER, OrderDraws
 from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ORDER, ordered
+from parley_lab.kinds.stages.survey.order import ordered
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own

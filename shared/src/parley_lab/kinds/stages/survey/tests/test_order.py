@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, Done, Member, OwnView
 from parley_lab.kinds.questions.numeric_questions import GridQuestion
-from parley_lab.kinds.questions.own_order import OrderDraws
+from parley_lab.kinds.questions.own_order import ORDER, OrderDraws
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ORDER, ordered, with_order
+from parley_lab.kinds.stages.survey.order import ordered, with_order
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own

@@ -15,11 +15,11 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, Blocked, Done, Member, OwnView
 from parley_lab.kinds.questions.numeric_questions import NumberQuestion
-from parley_lab.kinds.questions.own_order import OrderDraws
+from parley_lab.kinds.questions.own_order import ORDER, OrderDraws
 from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import ORDER, ordered
+from parley_lab.kinds.stages.survey.order import ordered
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own
