@@ -157,9 +157,9 @@ def test_all_problems_of_a_workbook_are_told_with_their_cells(parley: Parley, tm
     result = parley("validate", "bad.xlsx")
 
     assert result.returncode == 2
-    told = "experimental_setting!B5: the temperature is no number (found 'hot'). Expected: a number from 0 to 2."
+    told = "experimental_setting!B5: the temperature is no number (found 'hot'). Type a number from 0 to 2."
     assert told in result.stderr
-    assert "treatments!A2: the label is missing. Expected: a short label of its own." in result.stderr
+    assert "treatments!A2: the label is missing. Type a short label of its own." in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -228,7 +228,7 @@ def test_seats_that_are_not_there_are_refused_with_those_that_are(parley: Parley
     assert result.returncode == 2
     for seat in ("9/A", "Facilitator"):
         expected = "one of A, B, C, alone or after a session (0, 1, 2, 3) and '/'"
-        assert f"there is no such seat (found {seat!r}). Expected: {expected}." in result.stderr
+        assert f"there is no such seat (found {seat!r}). Type {expected}." in result.stderr
     assert not (tmp_path / ".parley").exists()
 
 

@@ -218,11 +218,11 @@ def test_a_blank_variable_takes_the_id_of_its_task() -> None:
     assert design_of(with_tasks(task_row("t1", var_name=None))).tasks[0].var_name == "t1"
 
 
-def test_a_problem_says_where_what_is_wrong_what_is_expected_what_was_found_and_what_to_do() -> None:
+def test_a_problem_says_where_what_is_wrong_what_was_found_and_what_to_do() -> None:
     values = with_tasks(task_row("t1", response_options="[a, b]"))
 
     assert str(only_problem(values)) == (
         "interview_prompts!I3: it looks like a list and cannot be read as one: something in it is neither a text nor a "
-        "number (found '[a, b]'). Expected: a list such as [1, 2, 3], a range such as (0, 5), or a text; or a dict "
-        "with one of them for each role. Hint: texts in a list need quotes."
+        "number (found '[a, b]'). Type a list such as [1, 2, 3], a range such as (0, 5), or a text; or a dict with one "
+        "of them for each role. Texts in a list need quotes."
     )

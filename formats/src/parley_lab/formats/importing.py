@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.errors import InvalidInput
 from parley_lab.design import Experiment
 from parley_lab.formats.workbook import Draws, Workbook, compile_workbook, read, read_csv_tables, read_xlsx
+from parley_lab.formats.workbook.complaints import problem_at
 from parley_lab.formats.workbook.zipped import is_workbook, tables_in
 
 XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -48,9 +49,9 @@ def import_file(content: bytes, media_type: str, choice: Choice) -> Imported:
     """
     importer = IMPORTERS.get(media_type)
     if importer is None:
-        raise InvalidInput(
-            "Such files cannot be read.", [Problem("media type", repr(media_type), " or ".join(IMPORTERS))]
-        )
+        known = " or ".join(IMPORTERS)
+        problem = problem_at("media type", "no format has this type", known, found=repr(media_type), do=f"send {known}")
+        raise InvalidInput("Such files cannot be read.", [problem])
     return importer(content, choice)
 
 

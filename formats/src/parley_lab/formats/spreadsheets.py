@@ -10,7 +10,7 @@ from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design.persona_table import MAX_ROWS, csv_table
 from parley_lab.design.tables import Row, Table, Value
 from parley_lab.formats.workbook.cells import Cell, changed_by_spreadsheet
-from parley_lab.formats.workbook.complaints import Complaints
+from parley_lab.formats.workbook.complaints import Complaints, problem_at
 from parley_lab.formats.workbook.merged import with_merged
 from parley_lab.formats.workbook.ods import is_ods, read_ods
 from parley_lab.formats.workbook.sheets import Sheet, check_flaws, warn_of_files
@@ -43,25 +43,23 @@ def read_table(source: PersonasFrom, content: bytes) -> Table:
 
 
 def _in_file(file: str, problems: Iterable[Problem]) -> list[Problem]:
-    return [Problem(f"{file} {one.where}", one.found, one.expected, one.wrong) for one in problems]
+    return [replace(one, where=f"{file} {one.where}") for one in problems]
 
 
 def _chosen(source: PersonasFrom, sheets: Mapping[str, Sheet]) -> Sheet:
     if source.sheet is not None:
         if source.sheet not in sheets:
             expected = one_of(source.sheet, sheets, "sheet")
-            raise InvalidInput(
-                f"{source.file} has no such sheet.", [Problem("personas_from.sheet", repr(source.sheet), expected)]
-            )
+            problem = problem_at("personas_from.sheet", "there is no such sheet", expected, found=repr(source.sheet))
+            raise InvalidInput(f"{source.file} has no such sheet.", [problem])
         return sheets[source.sheet]
     filled = [sheet for sheet in sheets.values() if sheet.rows]
     shown = [sheet for sheet in filled if not sheet.is_hidden]
     found = next(iter(shown or filled), None)
     if found is None:
-        raise InvalidInput(
-            f"{source.file} is empty.",
-            [Problem(source.file, "no sheet with cells", "a header, and a row for each persona")],
-        )
+        expected = "a header, and a row for each persona"
+        problem = problem_at(source.file, "no sheet has cells", expected, found="nothing")
+        raise InvalidInput(f"{source.file} is empty.", [problem])
     return found
 
 

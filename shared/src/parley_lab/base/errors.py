@@ -25,9 +25,11 @@ MISSING_FIELD: Final = "missing_field"
 UNKNOWN_FIELD: Final = "unknown_field"
 UNKNOWN_NAME: Final = "unknown_name"
 REPEATED_ID: Final = "repeated_id"
+IN_A_CELL: Final = "in_a_cell"
+"""A problem of a workbook, in one of its cells or in the whole file."""
 OF_AN_OBJECT: Final = frozenset({MISSING_FIELD, UNKNOWN_FIELD})
-IN_FULL: Final = OF_AN_OBJECT | {UNKNOWN_NAME, REPEATED_ID}
-"""The codes of problems whose `wrong` and `hint` say what is wrong and what to type, without `found` and `expected`."""
+IN_FULL: Final = OF_AN_OBJECT | {UNKNOWN_NAME, REPEATED_ID, IN_A_CELL}
+"""The codes of problems whose `wrong` and `hint` say what is wrong and what to type, without `expected`."""
 
 
 _BLANK: Final = ("nothing", "a blank cell")
@@ -55,12 +57,12 @@ class Problem:
     def __str__(self) -> str:
         where = self.at or self.place()
         place = f"{where}: " if where else ""
+        found = "" if self.found in _BLANK else f" (found {self.found})"
         if self.code in IN_FULL:
-            return f"{place}{self.wrong}. {self.hint}"
+            return f"{place}{self.wrong}{found if self.code == IN_A_CELL else ''}. {self.hint}"
         if not self.wrong:
             return f"{place}found {self.found}; expected {self.expected}"
         hint = f" Hint: {self.hint}." if self.hint else ""
-        found = "" if self.found in _BLANK else f" (found {self.found})"
         return f"{place}{self.wrong}{found}. Expected: {self.expected}.{hint}"
 
     def place(self) -> str:

@@ -58,6 +58,7 @@ def check_drawn(
                     f"the role {quoted(cell.label)} is drawn twice for the session {quoted(session)}, and {missing} is "
                     f"missing; it is also in {cell_of(people[given.index(cell.label)], column).where}",
                     "every role once in every session",
+                    do="give every role once in every session",
                     hint="sessions are drawn with random_seed: take another one, or assign the sessions by hand, too",
                 )
 
@@ -108,6 +109,7 @@ def _check_session(
             f"the session {quoted(session)} has {len(people)} agents, and there are {len(user_roles)} roles",
             f"{len(user_roles)} agents in every session",
             found=f"{len(people)} agents",
+            do=f"put {len(user_roles)} agents into every session",
         )
     if settings.treatment_strategy == "manual" and settings.treatment_column is not None:
         labels = list(dict.fromkeys(cell_of(person, settings.treatment_column).label for person in people))
@@ -117,6 +119,7 @@ def _check_session(
                 f"the session {quoted(session)} has different treatments",
                 "one treatment for all agents of a session",
                 found=", ".join(quoted(label) for label in labels),
+                do="give all agents of a session one treatment",
             )
     if settings.role_strategy == "manual" and settings.role_column is not None:
         _check_roles(session, people, settings.role_column, complaints)
@@ -132,5 +135,6 @@ def _check_roles(session: str, people: Sequence[WorkbookProfile], column: int, c
                 cell,
                 f"the role {quoted(cell.label)} is taken in the session {quoted(session)}, by {taken}",
                 "every role once in every session",
+                do="give every role once in every session",
             )
         seen.setdefault(cell.label, cell.where)

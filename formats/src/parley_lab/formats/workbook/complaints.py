@@ -2,8 +2,18 @@
 
 from dataclasses import dataclass, field
 
-from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.errors import IN_A_CELL, InvalidInput, Problem
 from parley_lab.formats.workbook.cells import Cell
+
+
+def problem_at(where: str, wrong: str, expected: str, *, found: str, do: str = "", hint: str = "") -> Problem:
+    """A problem in words: what is wrong, then what to do.
+
+    expected: what to type, after "Type"; `do` replaces that where typing is not what helps. hint: a further clause.
+    """
+    clauses = (do or f"type {expected}", hint)
+    words = " ".join(f"{one[0].upper()}{one[1:]}." for one in clauses if one)
+    return Problem(where, found, expected, wrong, words, code=IN_A_CELL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,18 +23,19 @@ class Complaints:
     problems: dict[Problem, None] = field(default_factory=dict)
     warnings: dict[Problem, None] = field(default_factory=dict)
 
-    def cell(self, cell: Cell, wrong: str, expected: str, *, hint: str = "", found: str = "") -> None:
+    def cell(self, cell: Cell, wrong: str, expected: str, *, do: str = "", hint: str = "", found: str = "") -> None:
         """A problem in this cell; unreadable cells were complained about before."""
         if not cell.flaw:
-            self.at(cell.where, wrong, expected, found=found or cell.found, hint=hint)
+            self.at(cell.where, wrong, expected, found=found or cell.found, do=do, hint=hint)
 
-    def at(self, where: str, wrong: str, expected: str, *, found: str, hint: str = "") -> None:
+    def at(self, where: str, wrong: str, expected: str, *, found: str, do: str = "", hint: str = "") -> None:
         """A problem without a cell, such as a missing sheet."""
-        self.problems[Problem(where, found, expected, wrong, hint)] = None
+        self.problems[problem_at(where, wrong, expected, found=found, do=do, hint=hint)] = None
 
-    def warn(self, cell: Cell, wrong: str, expected: str, *, hint: str = "", found: str = "") -> None:
+    def warn(self, cell: Cell, wrong: str, expected: str, *, do: str = "", hint: str = "", found: str = "") -> None:
         if not cell.flaw:
-            self.warnings[Problem(cell.where, found or cell.found, expected, wrong, hint)] = None
+            one = problem_at(cell.where, wrong, expected, found=found or cell.found, do=do, hint=hint)
+            self.warnings[one] = None
 
     def raise_if_any(self, name: str) -> None:
         """Raises:

@@ -36,7 +36,12 @@ def read_constants(sheet: Sheet | None, complaints: Complaints) -> tuple[NamedCo
     for record in records(sheet, HEADER, complaints):
         name, value = record.cell("name"), record.cell("value")
         if name.label in seen and name.label:
-            complaints.cell(name, f"the constant is repeated from {seen[name.label].where}", "every name once")
+            complaints.cell(
+                name,
+                f"the constant is repeated from {seen[name.label].where}",
+                "every name once",
+                do="keep one of them",
+            )
             continue
         seen.setdefault(name.label, name)
         _check_name(name, complaints)
@@ -53,7 +58,13 @@ def read_constants(sheet: Sheet | None, complaints: Complaints) -> tuple[NamedCo
     count = math.prod(len(constant.values) for constant in constants)
     if sheet is not None and count > MAX_PERMUTATIONS:
         at = sheet.row(1).cell(2).where
-        complaints.at(at, "there are too many permutations", f"at most {MAX_PERMUTATIONS}", found=str(count))
+        complaints.at(
+            at,
+            "there are too many permutations",
+            f"at most {MAX_PERMUTATIONS}",
+            found=str(count),
+            do=f"shorten the lists until there are {MAX_PERMUTATIONS} at most",
+        )
         return tuple(NamedConstant(constant.name, constant.values[:1]) for constant in constants)
     return tuple(constants)
 

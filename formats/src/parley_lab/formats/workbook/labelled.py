@@ -32,7 +32,7 @@ def read_arms(sheet: Sheet | None, filling: Filling) -> tuple[Arm, ...]:
     """The treatments, in the order of the sheet."""
     arms = [Arm(label, description) for label, description in _labelled(sheet, TREATMENTS_HEADER, filling)]
     if sheet is not None and not sheet.after(1):
-        filling.complaints.cell(sheet.next_free, "there is no treatment", "at least one row")
+        filling.complaints.cell(sheet.next_free, "there is no treatment", "at least one row", do="add a row")
     return tuple(arms)
 
 
@@ -49,10 +49,16 @@ def read_roles(sheet: Sheet | None, filling: Filling) -> tuple[Role, ...]:
             f"the role {FACILITATOR} is missing",
             f"a row with the label {FACILITATOR}",
             found=", ".join(labels) or "no roles",
+            do=f"add a row with the label {FACILITATOR}",
             hint="labels are case-sensitive",
         )
     if all(role.is_special for role in roles):
-        filling.complaints.cell(sheet.next_free, "there is no role for the agents", "at least one role of your own")
+        filling.complaints.cell(
+            sheet.next_free,
+            "there is no role for the agents",
+            "at least one role of your own",
+            do="add a role of your own",
+        )
     return roles
 
 
@@ -70,7 +76,10 @@ def _labelled(sheet: Sheet | None, header: tuple[str, str], filling: Filling) ->
             continue
         if label in seen:
             filling.complaints.cell(
-                record.cell(header[0]), f"the label is repeated from {seen[label]}", "every label once"
+                record.cell(header[0]),
+                f"the label is repeated from {seen[label]}",
+                "every label once",
+                do="give each row a label of its own",
             )
             continue
         seen[label] = where

@@ -24,14 +24,22 @@ def _filled(sheet: Sheet, complaints: Complaints) -> Sheet:
             continue
         if _covers_columns(sheet, one):
             complaints.cell(
-                first, f"{one.name} are merged, over columns of their own", "a value in each cell; unmerge them"
+                first,
+                f"{one.name} are merged, over columns of their own",
+                "a value in each cell",
+                do="unmerge them, and type a value in each cell",
             )
             continue
         rows = [*_rows(sheet, one)]
         added |= {(number, one.left): replace(first, row=number) for number in rows}
         if rows:
             cells = ", ".join(f"{get_column_letter(one.left)}{number}" for number in rows)
-            complaints.warn(first, f"{one.name} are merged: {cells} count as the same", "the text in each cell")
+            complaints.warn(
+                first,
+                f"{one.name} are merged: {cells} count as the same",
+                "the text in each cell",
+                do="unmerge them, and type the text in each cell",
+            )
     if not added:
         return sheet
     return replace(sheet, rows=[_row(row, added) for row in sheet.rows])

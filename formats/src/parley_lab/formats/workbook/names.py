@@ -27,7 +27,7 @@ def check_alike(cells: Sequence[Cell], what: str, complaints: Complaints, *, may
             complaints.cell(
                 cell,
                 f"the {what} looks like that in {first.where}, and differs in invisible characters",
-                f"{quoted(visible(first.label))}" if may_repeat else f"another {what}, or one row",
+                f"{quoted(visible(first.label))}" if may_repeat else f"another {what}, or delete one row",
                 found=f"{cell.label!a} and {first.label!a}",
                 hint="delete the text of both cells and type it again",
             )

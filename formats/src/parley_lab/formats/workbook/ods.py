@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
 
-from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.formats.workbook.cells import Cell, Value, flaw_of
+from parley_lab.formats.workbook.complaints import problem_at
 from parley_lab.formats.workbook.ods_marks import Marks, read_marks
 from parley_lab.formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_of
 
@@ -61,7 +62,8 @@ def read_ods(content: bytes, name: str, *, most_rows: int = MAX_ROWS) -> Sheets:
         EOFError,
         CalamineError,
     ) as error:
-        problem = Problem(name, f"a damaged file ({type(error).__name__})", "an .ods spreadsheet", "it cannot be read")
+        found = f"a damaged file ({type(error).__name__})"
+        problem = problem_at(name, "it cannot be read", "an .ods spreadsheet", found=found, do="save it again as .ods")
         raise InvalidInput(f"{name} cannot be read.", [problem]) from error
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.formats.workbook.assignment import WorkbookSession
 from parley_lab.formats.workbook.cells import quoted
+from parley_lab.formats.workbook.complaints import problem_at
 from parley_lab.formats.workbook.design import FACILITATOR, Design
 
 OpenSeat = tuple[str, str]
@@ -25,7 +26,7 @@ def open_seats(design: Design, sessions: Sequence[WorkbookSession], people: Iter
     for one in people:
         meant = [(session, one) for session in ids] if one in _roles(design) else _in_one_session(design, ids, one)
         if not meant:
-            problems.append(Problem("people", quoted(one), _expected(design, ids), "there is no such seat"))
+            problems.append(problem_at("people", "there is no such seat", _expected(design, ids), found=quoted(one)))
         found.update(meant)
     if problems:
         raise InvalidInput("Some seats that people are to take are not there.", problems)

@@ -86,7 +86,9 @@ def _list(cell: Cell, values: list[Any], complaints: Complaints, whose: str) -> 
     shown = [visible(str(value)).casefold() for value in values]
     for number, value in enumerate(shown):
         if value in shown[:number]:
-            complaints.cell(cell, f"the option {values[number]!r}{whose} is repeated", "every option once")
+            complaints.cell(
+                cell, f"the option {values[number]!r}{whose} is repeated", "every option once", do="keep one of them"
+            )
             return None
     return ListOptions(values=tuple(values))
 

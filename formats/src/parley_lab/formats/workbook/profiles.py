@@ -34,7 +34,12 @@ def read_profiles(sheet: Sheet | None, complaints: Complaints) -> Profiles:
     _check_outside(sheet, columns, complaints)
     if not sheet.after(_QUESTIONS):
         at = sheet.row(_QUESTIONS + 1).cell(1)
-        complaints.cell(at, "there is no profile", "a row for every agent, below the two header rows")
+        complaints.cell(
+            at,
+            "there is no profile",
+            "a row for every agent",
+            do="add a row for every agent, below the two header rows",
+        )
     return Profiles(columns, _people(sheet, columns, complaints))
 
 
@@ -66,9 +71,20 @@ def _check_names(names: Row, questions: Row, columns: Sequence[Column], complain
     if not ids:
         found = ", ".join(quoted(column.name) for column in columns) or "no columns"
         at = questions.cell(1).where
-        complaints.at(at, f"there is no column named {ID}", f"a column named {ID}, in row 1 or 2", found=found)
+        complaints.at(
+            at,
+            f"there is no column named {ID}",
+            f"a column named {ID}, in row 1 or 2",
+            found=found,
+            do=f"name a column {ID}, in row 1 or 2",
+        )
     for column in ids[1:]:
-        complaints.cell(names.cell(column.number), f"a second column is named {ID}", "one column with this name")
+        complaints.cell(
+            names.cell(column.number),
+            f"a second column is named {ID}",
+            "one column with this name",
+            do="give one column this name",
+        )
 
 
 def _check_outside(sheet: Sheet, columns: Sequence[Column], complaints: Complaints) -> None:
@@ -76,7 +92,12 @@ def _check_outside(sheet: Sheet, columns: Sequence[Column], complaints: Complain
     for row in sheet.after(_QUESTIONS):
         for number, cell in row.cells.items():
             if number not in known:
-                complaints.cell(cell, "the cell is in a column without a name", "nothing in this column")
+                complaints.cell(
+                    cell,
+                    "the cell is in a column without a name",
+                    "nothing in this column",
+                    do="name the column in the header, or empty it",
+                )
 
 
 def _people(sheet: Sheet, columns: Sequence[Column], complaints: Complaints) -> tuple[WorkbookProfile, ...]:

@@ -58,7 +58,9 @@ def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, dra
     """The tasks in the order of the sheet; the first one is the context."""
     found = records(sheet, HEADER, filling.complaints)
     if sheet is not None and not sheet.after(1):
-        filling.complaints.cell(sheet.next_free, "there is no task", "at least one row, of type context")
+        filling.complaints.cell(
+            sheet.next_free, "there is no task", "at least one row, of type context", do="add a row of type context"
+        )
     tasks = [_task(record, roles, filling, draws) for record in found]
     if found and tasks[0].type != "context":
         cell = found[0].cell("type")

@@ -126,6 +126,7 @@ def _check_sizes(
             cells["num_sessions"],
             f"{settings.num_sessions} sessions of {settings.num_agents_per_session} agents need {needed} profiles",
             f"{needed} profiles in agent_profiles",
+            do=f"add rows to agent_profiles until there are {needed}",
             found=f"{given} profiles",
         )
     least = len(tasks) * len(roles)

@@ -70,7 +70,9 @@ def setting_cells(sheet: Sheet | None, complaints: Complaints) -> Mapping[str, C
     for record in records(sheet, HEADER, complaints):
         key, value = record.cell(HEADER[0]), record.cell(HEADER[1])
         if key.label in keys:
-            complaints.cell(key, f"the key is repeated from {keys[key.label].where}", "every key once")
+            complaints.cell(
+                key, f"the key is repeated from {keys[key.label].where}", "every key once", do="keep one of the rows"
+            )
         elif key.label not in KEYS:
             expected = one_of(key.label, KEYS, "key") if key.label else f"one of {', '.join(KEYS)}"
             complaints.cell(key, "this key is not known", expected)
@@ -87,7 +89,9 @@ def _check_complete(sheet: Sheet, found: Mapping[str, Cell], complaints: Complai
     for key in KEYS:
         if key not in found:
             where = sheet.next_free.where
-            complaints.at(where, f"the key {key} is missing", f"a row for {key}", found="no such row")
+            complaints.at(
+                where, f"the key {key} is missing", f"a row for {key}", found="no such row", do=f"add a row for {key}"
+            )
 
 
 def _check_placeholders(found: Mapping[str, Cell], complaints: Complaints) -> None:
@@ -176,7 +180,12 @@ def _endpoint(cell: Cell, model: str, complaints: Complaints) -> str | None:
         return None
     if model != HUGGING_FACE:
         if not cell.is_blank:
-            complaints.warn(cell, "the endpoint is not used", f"a blank cell, unless model_info is {HUGGING_FACE}")
+            complaints.warn(
+                cell,
+                "the endpoint is not used",
+                f"a blank cell, unless model_info is {HUGGING_FACE}",
+                do=f"empty the cell, or type {HUGGING_FACE} as model_info",
+            )
         return None
     if not _ADDRESS.fullmatch(cell.label):
         wrong = f"{HUGGING_FACE} needs an endpoint" if cell.is_blank else "the endpoint is no address"
@@ -215,7 +224,12 @@ def _column(
     found = profiles.named(cell.label) if not cell.is_blank else []
     if strategy != "manual":
         if not cell.is_blank and len(found) != 1 and strategy is not None:
-            complaints.warn(cell, "the column is not in agent_profiles", "a blank cell, or the name of a column")
+            complaints.warn(
+                cell,
+                "the column is not in agent_profiles",
+                "a blank cell, or the name of a column",
+                do="empty the cell, or type the name of a column",
+            )
         return found[0].number if len(found) == 1 and not is_id(found[0]) else None
     names = [column.name for column in profiles.columns if not is_id(column)]
     if cell.is_blank:

@@ -129,6 +129,7 @@ def _is_left_out(sheet: Sheet, complaints: Complaints) -> bool:
             f"the sheet {quoted(sheet.name)} {why} and is left out",
             "a workbook of six sheets",
             found=f"a sheet that {why}",
+            do="see that nothing on it belongs to the experiment",
         )
     return bool(why)
 
@@ -151,7 +152,7 @@ def warn_of_files(sheets: Sheets, complaints: Complaints) -> None:
                 f"hidden rows count like the others: {named}",
                 "rows that can be seen",
                 found=f"{len(hidden)} hidden rows" if len(hidden) > 1 else "a hidden row",
-                hint="show them, or delete those that do not belong",
+                do="show them, or delete those that do not belong",
             )
 
 
@@ -160,7 +161,13 @@ def check_names(names: Sequence[str], complaints: Complaints) -> None:
     for name in SHEETS:
         if name not in names:
             found = f"the sheets {', '.join(quoted(one) for one in names)}" if names else "no sheets"
-            complaints.at(f"{name}!A1", f"the sheet {name} is missing", f"a sheet named {name}", found=found)
+            complaints.at(
+                f"{name}!A1",
+                f"the sheet {name} is missing",
+                f"a sheet named {name}",
+                found=found,
+                do=f"add a sheet named {name}",
+            )
     for name in names:
         if name not in SHEETS:
             complaints.at(
@@ -168,7 +175,8 @@ def check_names(names: Sequence[str], complaints: Complaints) -> None:
                 f"the sheet {name} does not belong in a workbook",
                 one_of(name, SHEETS, "sheet"),
                 found=f"a sheet named {quoted(name)}",
-                hint="rename it or take it out; names are case-sensitive, and a sheet of notes begins with #",
+                do=f"rename it ({one_of(name, SHEETS, 'sheet')}), or take it out",
+                hint="names are case-sensitive, and a sheet of notes begins with #",
             )
 
 
@@ -209,6 +217,7 @@ def _columns(sheet: Sheet, header: Sequence[str], complaints: Complaints) -> dic
             "the header is not as it must be",
             f"[{', '.join(header)}]",
             found=f"[{', '.join(found)}]" if found else "no header in row 1",
+            do=f"write row 1 as [{', '.join(header)}]",
             hint="these columns, in any order, each once, and no others",
         )
     return {name: found.index(name) + 1 for name in header if name in found}
@@ -225,4 +234,9 @@ def _check_outside(sheet: Sheet, complaints: Complaints) -> None:
     for row in sheet.after(1):
         for column, cell in row.cells.items():
             if column not in named:
-                complaints.cell(cell, "the cell is in a column without a name", "nothing in this column")
+                complaints.cell(
+                    cell,
+                    "the cell is in a column without a name",
+                    "nothing in this column",
+                    do="name the column in the header, or empty it",
+                )

@@ -45,7 +45,7 @@ def _number_in(cell: Cell, complaints: Complaints) -> Decimal | None:
     shown = written_number(cell.label)
     if held is not None and shown is not None and held != shown:
         wrong = f"the cell shows {shown} and holds {held}"
-        complaints.cell(cell, wrong, f"one of the two: type {held} or {shown}, and format the cell as General")
+        complaints.cell(cell, wrong, f"{held} or {shown}, and format the cell as General")
     return held
 
 

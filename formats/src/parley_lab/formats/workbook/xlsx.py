@@ -12,8 +12,9 @@ import openpyxl
 from openpyxl.utils import range_boundaries
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
-from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.formats.workbook.cells import Cell, flaw_of
+from parley_lab.formats.workbook.complaints import problem_at
 from parley_lab.formats.workbook.filled_rows import FilledRows
 from parley_lab.formats.workbook.sheets import LAST_ROW, MAX_COLUMNS, MAX_ROWS, Merged, Sheet, Sheets, sheet_of
 
@@ -75,8 +76,8 @@ def _check_package(content: bytes, name: str) -> None:
         raise _unreadable(name, "a workbook with macros", "save it as .xlsx, which has none")
 
 
-def _unreadable(name: str, found: str, hint: str = "save it again as .xlsx") -> InvalidInput:
-    problem = Problem(name, found, "an .xlsx workbook", "the file cannot be read", hint)
+def _unreadable(name: str, found: str, do: str = "save it again as .xlsx") -> InvalidInput:
+    problem = problem_at(name, "the file cannot be read", "an .xlsx workbook", found=found, do=do)
     return InvalidInput(f"{name} cannot be read.", [problem])
 
 

@@ -5,7 +5,8 @@ from pathlib import PurePosixPath
 from typing import Final
 from zipfile import BadZipFile, ZipFile
 
-from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.errors import InvalidInput, TooLarge
+from parley_lab.formats.workbook.complaints import problem_at
 from parley_lab.formats.workbook.csv_tables import MAX_BYTES
 
 MAX_FILES: Final = 100
@@ -63,5 +64,6 @@ def _is_table(path: PurePosixPath) -> bool:
 
 
 def _unreadable(found: str) -> InvalidInput:
-    problem = Problem("archive", found, "a zip with a CSV file for each sheet", "the archive cannot be read")
+    expected = "a zip with a CSV file for each sheet"
+    problem = problem_at("archive", "it cannot be read", expected, found=found, do=f"send {expected}")
     return InvalidInput("The archive cannot be read.", [problem])

@@ -66,12 +66,13 @@ function Problems({ error }) {
 }
 
 /** The codes of problems whose `wrong` and `hint` say all that people need. */
-const IN_FULL = new Set(["missing_field", "unknown_field", "unknown_name", "repeated_id"]);
+const IN_FULL = new Set(["missing_field", "unknown_field", "unknown_name", "repeated_id", "in_a_cell"]);
 
 /** One problem as a line. @param {any} problem */
 export const asLine = (problem) => {
   const place = problem.at || problem.where;
-  if (IN_FULL.has(problem.code)) return `${place}: ${problem.wrong}. ${problem.hint}`;
+  const cell = problem.code === "in_a_cell" && !["nothing", "a blank cell"].includes(problem.found) ? ` (${t("found {found}", problem)})` : "";
+  if (IN_FULL.has(problem.code)) return `${place}: ${problem.wrong}${cell}. ${problem.hint}`;
   const said = [problem.wrong, problem.found ? t("found {found}", problem) : "", problem.expected ? t("expected {expected}", problem) : "", problem.hint].filter(Boolean);
   return `${place}: ${said.join("; ")}`;
 };
