@@ -182,7 +182,7 @@ def test_a_damaged_spreadsheet_is_refused(content: bytes) -> None:
 
 
 def test_an_empty_spreadsheet_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no sheet with cells"):
+    with pytest.raises(InvalidInput, match="no sheet has cells"):
         personas(xlsx(("People", [])))
 
 

@@ -18,7 +18,8 @@ USE = """
     parley_lab.kinds.__path__[:0] = sys.argv[1:]
     from pydantic import TypeAdapter
     from parley_lab.design import load, json_schema
-    from parley_lab.kinds import Done, Parts, to_read
+    from parley_lab.kinds import Done, Parts
+    from parley_lab.kinds.kind import to_read
     from parley_lab.kinds.stages import AnyPage, kind_of, parts_of
     from parley_lab.testing.views import own
     from parley_lab.testing.thread_world import a_member

@@ -1,4 +1,4 @@
-"""The persona library on the command line: the operator's, in the database of the lab in a directory."""
+"""The commands of the persona library: the one of the operator, in the database of the lab in `data_dir`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence

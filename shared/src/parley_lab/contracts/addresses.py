@@ -19,7 +19,7 @@ _HOST: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|[0-9a-f:.]*:[0-9a-f:.
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 _NUMERIC_HOST: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*\.?")
 _LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".svc", ".cluster.local")
-# A public address at which a cloud serves its own machines.
+# At this public address Azure serves its own machines.
 _METADATA: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
@@ -35,6 +35,7 @@ class Place:
     path: str
 
     def holds(self, other: "Place") -> bool:
+        """Whether the other address is this one or below it."""
         suffix = self.host.removeprefix("*")
         is_host = other.host == self.host or (suffix != self.host and other.host.endswith(suffix))
         is_path = other.path == self.path or other.path.startswith(f"{self.path}/")
@@ -107,9 +108,9 @@ def read_place(url: str, *, may_be_wild: bool = False) -> Place:
     if parts.username is not None or parts.password is not None or "@" in parts.netloc:
         raise ValueError("it names a user or a password")
     if parts.scheme not in _PORTS or not _HOST.fullmatch(bare):
-        raise ValueError("expected is http:// or https:// and a host of ASCII characters")
+        raise ValueError("it is not http:// or https:// with a host of ASCII characters")
     if parts.query or parts.fragment or not _PATH.fullmatch(parts.path) or {".", ".."} & set(parts.path.split("/")):
-        raise ValueError("expected is a plain path, without a query")
+        raise ValueError("its path is not plain, or it has a query")
     port = parts.port or _PORTS[parts.scheme]
     literal = literal_address(bare)
     return Place(parts.scheme, host if literal is None else str(literal), port, parts.path.rstrip("/"))

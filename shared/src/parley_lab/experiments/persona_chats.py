@@ -1,7 +1,7 @@
 """Test chats with personas: each is a small experiment of its own, which no list of experiments shows.
 
-A post holds the lock of the chat's row, and nothing is said before the last message has its reply or its failure:
-so every message gets one reply, and `trigger_log` sees to it that none gets two.
+A post holds the lock of the chat's row, and is refused while the reply to the last message is awaited. So each message
+gets one reply; the key of `trigger_log` prevents a second one.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _PERSONA = "c1/med1"
 _THREAD = f"{_COHORT}/{STAGE}/group"
 CAUSE = "request"
 _GUEST = Profile(name="Guest")
-"""What the persona sees of the person."""
+"""The person, as the persona sees them."""
 
 Reply = Literal["awaited", "given", "failed"]
 
@@ -43,7 +43,7 @@ Reply = Literal["awaited", "given", "failed"]
 class Line:
     """One message of a test chat; `author_id` is None for the person.
 
-    `reply` is what became of the reply to the person's message; `failure` says in a word why there is none.
+    `reply`: the state of the reply to the person's message. `failure`: in a word, why there is none.
     """
 
     id: UUID
@@ -92,7 +92,7 @@ async def say(
 ) -> Line:
     """Say something to a persona, as it is now; the same `client_key` again returns the stored message.
 
-    `name` is what the chat is remembered by: of one owner and name there is one at a time. The first message begins it.
+    `name`: the key of the chat. An owner has one open chat for each name, which the first message begins.
 
     Raises:
         Conflict: the reply to the last message is still awaited, or something else was said under this key.
@@ -181,7 +181,7 @@ async def _refuse_while_awaiting(session: ReadSession, experiment_id: UUID) -> N
         raise Conflict("The persona has not answered your last message yet; wait for it.", reason="awaiting_reply")
 
 
-# A change is a new version: what processes remember of the old one is not asked for any more.
+# A change makes a new version, so that no process uses the one that it has cached.
 _CHANGE = text(
     """
     WITH changed AS (
@@ -199,7 +199,7 @@ _CHANGE = text(
 
 
 async def _change(session: Session, experiment_id: UUID, experiment: Experiment) -> None:
-    """Let the persona go on as it is now, with everything that was said before."""
+    """Store the persona as it is now; the messages stay."""
     resolved = resolve(experiment, None)
     persona = resolved.personas[experiment.personas[0].id]
     await session.run(
@@ -235,7 +235,7 @@ async def find(session: ReadSession, owner_id: UUID, name: str, *, after_seq: in
     row = await session.first(_FIND, {"owner_id": owner_id, "persona": name})
     if row is None:
         return None
-    # Asked before the lines are read: a reply that comes in between is among them.
+    # Read before the lines, so that a reply that is published in between is among them.
     is_awaiting_reply = await _is_awaited(session, row.experiment_id)
     lines = await session.all(_SOME_LINES, {**_place(row.experiment_id), "after_seq": after_seq, "most": most + 1})
     return Chat(
@@ -257,7 +257,7 @@ _CLEAR = text("UPDATE persona_chats SET cleared_at = :now WHERE experiment_id = 
 
 
 async def clear(session: Session, owner_id: UUID, name: str, now: datetime) -> None:
-    """Begin anew with the next message. Idempotent. A reply that is being thought about is not said any more."""
+    """Begin anew with the next message. Idempotent. A reply in the making is dropped."""
     chat = await session.first(_LOCK, {"owner_id": owner_id, "persona": name})
     if chat is None:
         return

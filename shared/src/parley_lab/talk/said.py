@@ -1,4 +1,4 @@
-"""Writes what people say in threads that were read without their locks: several threads by one statement."""
+"""Writes the messages of people in threads that were read without a lock: one statement for several threads."""
 
 from typing import Any, Final
 
@@ -32,9 +32,9 @@ _SAID_ITEMS: Final = items_with(
     elapsed_ms="bigint",
     events="jsonb",
 )
-# What a person has said in each of several threads that were read as they were `seen`, and nothing else. The author is
-# locked as the message's reference would lock them, but without waiting. What the events refer to is deleted only by
-# who holds all threads and members.
+# One message of a person in each of several threads, if the thread is still as it was `seen`. The foreign key of a
+# message would lock the author; this locks them first, without waiting. Only code that holds all threads and members
+# deletes the rows to which the events refer.
 _SAID = text(
     f"""
     WITH item AS (
@@ -64,10 +64,10 @@ _SAID = text(
 
 
 async def write_unlocked(session: Session, scene: Scene, change: Change, cause: str, *, seen: str) -> int | None:
-    """Write what a person has said, a change that `is_whole`, in a thread as it was `seen` (`parley_lab.talk.scenes`).
+    """Write a person's message, a change that `is_whole`, in a thread as it was `seen` (`parley_lab.talk.scenes`).
 
     Returns the number of the cohort's events before it; None, and nothing is written: the thread has changed since, or
-    is locked. A message that nothing else goes with is written together with those of other threads.
+    is locked. A message without further effects is written together with those of other threads.
     """
     if not _is_message_only(scene, change):
         is_written = await write_whole(session, scene, change, cause, seen=seen)
@@ -79,7 +79,7 @@ async def write_unlocked(session: Session, scene: Scene, change: Change, cause: 
 
 
 def _is_message_only(scene: Scene, change: Change) -> bool:
-    """Whether a person's message is all there is: nothing is asked, timed or announced, and it answers no other."""
+    """Whether the change is one person's message and nothing else: no question, timer or end, no reply to another."""
     more = change.claims, change.closed, change.wanted, change.timers, change.end_reason
     if len(change.messages) != 1 or any(more) or change.after.turn.ready != scene.turn.ready:
         return False

@@ -19,7 +19,7 @@ OPERATOR = "operator"
 
 
 async def serve(settings: GatewayProcessSettings) -> None:
-    """Serve until a signal says otherwise."""
+    """Serve until a signal stops the process."""
     own = read_settings(GatewaySettings)
     endpoints = read_endpoints(os.environ, is_open=False)
     with listening(own.host, own.port) as listener:

@@ -1,4 +1,7 @@
-"""The minutes of a stage: what everybody there has heard is written into its thread. Level-triggered."""
+"""Writes the minutes of a stage, the lines that all its members have heard, into its thread.
+
+Level-triggered: each call writes the lines that are missing.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -23,8 +26,8 @@ async def settle_minutes(
 ) -> None:
     """Open the thread, and write the missing lines. Idempotent.
 
-    `view` is the stage as the lab sees it. The caller holds the cohort's lock, under which alone minutes are written;
-    so no transaction waits for the thread's lock, which is taken here.
+    `view`: the stage with all answers. The caller holds the cohort's lock. Minutes are written under it alone, so no
+    transaction waits for the thread's lock, which is taken here.
     """
     found = next((one for one in cohort.threads if one.stage_id == stage.id), None)
     scene = _scene(cohort, stage, view, found, now)

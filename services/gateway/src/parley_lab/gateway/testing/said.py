@@ -1,4 +1,4 @@
-"""What is stored and told of messages, and whether it is whole."""
+"""Reads stored messages and their events, and asserts that none is missing or doubled."""
 
 from sqlalchemy import text
 
@@ -6,14 +6,14 @@ from parley_lab.store.session import Database
 
 
 async def stored(database: Database) -> list[tuple[int, str]]:
-    """All messages, by their numbers: of a single conversation."""
+    """The number and text of all messages. For a lab with one conversation."""
     async with database.read() as session:
         rows = await session.all(text("SELECT seq, text FROM messages ORDER BY seq"))
     return [(row.seq, row.text) for row in rows]
 
 
 async def told(database: Database) -> list[tuple[int, str]]:
-    """The events that tell of messages: their numbers in the cohort, and what was said."""
+    """The number in the cohort and the text of each event of a message."""
     async with database.read() as session:
         rows = await session.all(
             text(
@@ -25,7 +25,8 @@ async def told(database: Database) -> list[tuple[int, str]]:
 
 
 async def assert_whole(database: Database) -> None:
-    """Numbers without gaps, messages told once and in their order, and members who have gone as far as is told."""
+    """Assert that numbers have no gaps, each message has one event, in the same order, and members have as many moves
+    and pages as their position says."""
     async with database.read() as session:
         gaps = await session.all(
             text(

@@ -1,4 +1,4 @@
-"""What is paid, in decimals: base, right answers, points at a rate; one of a group; sum or mean, up to the next cent.
+"""Computes a payment in decimals: base, right answers, points at a rate; one item of a group; sum or mean, rounded up.
 
 Formula: Deliberate Lab, payout stages. All chance was drawn before; no amount is ever a float.
 """
@@ -19,13 +19,13 @@ from parley_lab.kinds.stages.payout.config import PayoutItem, PayoutStage
 _ZERO: Final = Decimal(0)
 _BITS: Final = 32
 SELECTED: Final = "selected"
-"""Of what is drawn for a member: the item that is paid, by group."""
+"""The key of a member's draw of items: the id of the item that is paid, by group."""
 LUCK: Final = "luck"
-"""Of what is drawn for a member: a number of 32 bits for each item of which one round is paid."""
+"""The key of a member's draw of rounds: a number of 32 bits for each item of which one round is paid."""
 
 
 class PayoutDraws(Draws):
-    """Which items and rounds are paid is drawn for each member when it comes."""
+    """Draws for each member, when it comes, which items and rounds are paid."""
 
     def __init__(self, stage: PayoutStage) -> None:
         self._stage = stage
@@ -43,7 +43,7 @@ class PayoutDraws(Draws):
 
 @dataclass(frozen=True, slots=True)
 class Earned:
-    """What one item comes to; `round` is the one that was drawn, where one is paid."""
+    """The amount of one item; `round`: the drawn one, where one round is paid."""
 
     item: PayoutItem
     title: str
@@ -64,7 +64,7 @@ class Earned:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """All that is paid: the items that count, and what they come to."""
+    """A whole payment: the items that count, and their amount."""
 
     earned: tuple[Earned, ...]
     is_mean: bool
@@ -76,13 +76,13 @@ class Payment:
 
     @property
     def amount(self) -> Decimal:
-        """In whole cents, or in what the smallest coin of the currency is worth, rounded up."""
+        """Rounded up to whole cents, or to the smallest coin of the currency."""
         paid = self.total / len(self.earned) if self.is_mean and self.earned else self.total
         return paid.quantize(Decimal(1).scaleb(-decimals_of(self.currency)), ROUND_CEILING)
 
 
 def payment(stage: PayoutStage, view: OwnView) -> Payment:
-    """What `view.me` is paid, by what was drawn for it."""
+    """The payment of `view.me`, with the items and rounds that were drawn for it."""
     drawn = view.draws.get(str(view.me.id), {})
     selected = drawn.get(SELECTED, {})
     own = [item for item in stage.items if applies(item.show_if)]
@@ -107,7 +107,7 @@ def _earned(item: PayoutItem, view: OwnView, luck: Mapping[str, int]) -> Earned:
 
 
 def _winners_part(read: StageRead, election: StageRead | None) -> Part | None:
-    """What the one who was elected has answered; None without a winner."""
+    """The answers of the elected member; None without a winner."""
     if election is None:
         return None
     elected = (election.group.get(one.name) for one in election.group_columns if one.type == "member")
@@ -121,7 +121,7 @@ def _for_right_answers(item: PayoutItem, part: Part | None) -> dict[str, Decimal
 
 
 def _points(item: PayoutItem, part: Part | None, luck: int) -> tuple[Decimal | None, int | None]:
-    """The points that count, never below none, and of which round they are."""
+    """The points that count, 0 at least, and the number of their round."""
     if item.points is None or part is None:
         return None, None
     if item.rounds == "one":
