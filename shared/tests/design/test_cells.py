@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.contracts.experiment import Persona
 from parley_lab.design import Experiment, resolve, validate
 from parley_lab.design.cells import _named_in
 
@@ -113,6 +114,53 @@ def test_what_no_arm_has_is_named_with_the_remedy(changes: dict[str, Any], where
 
     assert found[0] == where
     assert remedy in found[2]
+
+
+AGENTS: dict[str, Any] = {
+    "texts": [
+        {"effect": "harmful", "scenario": "X", "brief": "B"},
+        {"effect": "helpful", "scenario": "Y", "brief": ""},
+    ],
+    "cohorts": [{"seats": [{"persona": "ada"}]}],
+}
+
+
+def test_a_column_may_be_named_by_a_persona_of_the_library_alone() -> None:
+    library = {"ada": Persona(id="ada", text="You are Ada. {{brief}}")}
+
+    experiment = validate({**FILE, **AGENTS}, library=library)
+
+    assert resolve(experiment, "harmful-army").personas["ada"].text == "You are Ada. B"
+
+
+def test_a_column_may_be_named_by_a_persona_of_which_only_the_name_is_known() -> None:
+    validate({**FILE, **AGENTS}, library={"ada": Persona(id="ada")})
+
+
+def test_a_column_that_no_persona_of_the_library_names_either_is_told() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        validate({**FILE, **AGENTS}, library={"ada": Persona(id="ada", text="You are Ada.")})
+
+    assert [(one.where, one.found) for one in refused.value.problems] == [("texts[0].brief", "'brief'")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"texts": {"file": "cells.csv"}}, "texts.file"),
+        ({"texts": {"scenario": {"harmful-navy": "X"}}}, "texts.scenario.harmful-navy"),
+        ({"factors": 5}, "factors"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_told_without_the_variables_that_they_would_set(changes: Any, where: str) -> None:
+    stages = [*STAGES, {"id": "guess", "kind": "survey", "questions": [{"id": "g", "kind": "number", "title": "?"}]}]
+    stages[-1]["questions"][0]["minimum"] = "{{scenario}}"
+    stages[-1]["show_if"] = {"variable": "scenario", "value": 1}
+
+    with pytest.raises(InvalidInput) as refused:
+        file(stages=stages, **changes)
+
+    assert [one.where for one in refused.value.problems] == [where]
 
 
 def test_an_arm_without_a_text_that_it_needs_is_named() -> None:

@@ -201,3 +201,9 @@ def test_a_table_of_cells_gives_each_arm_its_text() -> None:
 )
 def test_a_slip_in_a_table_of_cells_is_told_with_its_place(cells: str, where: str) -> None:
     assert where in [place.partition(" (")[0] for place, _ in problems(CELLS, cells)]
+
+
+def test_an_unreadable_table_of_cells_is_the_one_problem() -> None:
+    cells = "effect,effect,scenario\nharm,1,X\n"
+
+    assert problems(CELLS, cells) == [("items.csv line 1, column 2", "'effect'")]

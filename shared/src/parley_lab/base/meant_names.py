@@ -108,9 +108,16 @@ def unknown(where: str, name: str, known: Iterable[str], what: str) -> Problem:
     """The name of something that there is not, with the likely meaning, or else all names."""
     names = list(known)
     hint = what_is_known(name, names, what)
-    return Problem(
-        where, repr(name), one_of(name, names, what), f"there is no {what} called {name!r}", hint, code=UNKNOWN_NAME
-    )
+    return Problem(where, repr(name), one_of(name, names, what), f"{_no(what)} {name!r}", hint, code=UNKNOWN_NAME)
+
+
+def is_unknown(problem: Problem, what: str) -> bool:
+    """Whether the problem is that there is no `what` with the name."""
+    return problem.code == UNKNOWN_NAME and problem.wrong.startswith(_no(what))
+
+
+def _no(what: str) -> str:
+    return f"there is no {what} called"
 
 
 def unknown_field(where: str, known: Iterable[str], *, of_others: Sequence[str] = ()) -> Problem:

@@ -39,7 +39,7 @@ def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
     if keeps and not problems:
         problems += _bad_keeps(value, arms)
     if texts is not None and not problems:
-        problems += [*_bad_texts(texts, arms)] or [*_unnamed_texts(texts, arms, value)]
+        problems += _bad_texts(texts, arms)
     if problems:
         raise InvalidInput("What single arms keep or read is not described as it should be.", problems)
     written = [_with_kept(arm, arms, value) for arm in arms] if keeps else arms
@@ -51,6 +51,25 @@ def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
 def without_cells(value: Mapping[str, Json]) -> dict[str, Json]:
     """What the file says beside texts of single arms."""
     return {name: part for name, part in value.items() if name != "texts"}
+
+
+def unnamed_texts(value: Mapping[str, Json], arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
+    """Columns of a table that are no factor, and that nothing in the file names: most likely factors with a slip.
+
+    `value` has all personas. Its texts are valid, and written out to these arms.
+    """
+    rows = value.get("texts")
+    if not isinstance(rows, list | tuple):
+        return
+    factors = [*dict.fromkeys(factor for arm in arms for factor in _levels_of(arm))]
+    named = {*_named_in(without_cells(value))}
+    told: set[str] = set()
+    for index, row in enumerate(rows):
+        for name in row:
+            if name not in factors and name not in named and name not in told:
+                told.add(name)
+                expected = f"a factor, {one_of(name, factors, 'factor')}; or `{{{{{name}}}}}` in a text of the file"
+                yield Problem(f"texts[{index}].{name}", repr(name), expected)
 
 
 def _with_kept(arm: Mapping[str, Json], arms: Sequence[Mapping[str, Json]], value: Mapping[str, Json]) -> Json:
@@ -103,21 +122,6 @@ def _texts_of(arm: Mapping[str, Json], texts: Json) -> dict[str, Json]:
         if _is_of(row, levels):
             found |= {name: text for name, text in row.items() if name not in levels}
     return found
-
-
-def _unnamed_texts(texts: Json, arms: Sequence[Mapping[str, Json]], value: Mapping[str, Json]) -> Iterator[Problem]:
-    """Columns of a table that are no factor, and that nothing in the file names: most likely factors with a slip."""
-    if isinstance(texts, Mapping):
-        return
-    factors = [*dict.fromkeys(factor for arm in arms for factor in _levels_of(arm))]
-    named = {*_named_in({name: part for name, part in value.items() if name != "texts"})}
-    told: set[str] = set()
-    for index, row in enumerate(texts):
-        for name in row:
-            if name not in factors and name not in named and name not in told:
-                told.add(name)
-                expected = f"a factor, {one_of(name, factors, 'factor')}; or `{{{{{name}}}}}` in a text of the file"
-                yield Problem(f"texts[{index}].{name}", repr(name), expected)
 
 
 def _named_in(value: Json) -> Iterator[str]:

@@ -9,22 +9,23 @@ from pydantic import ValidationError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.meant_names import is_unknown
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.media import StoredFile
 from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import assigning, checks
-from parley_lab.design.cells import with_cells, without_cells
+from parley_lab.design.cells import unnamed_texts, with_cells, without_cells
 from parley_lab.design.complaints import found, object_with, translate
 from parley_lab.design.document import Experiment
-from parley_lab.design.factors import placed_in_factors, with_factors, without_factors
-from parley_lab.design.library import placed, with_library
+from parley_lab.design.factors import has_factors, placed_in_factors, with_factors, without_factors
+from parley_lab.design.library import named_personas, placed, with_library
 from parley_lab.design.media import ReadMedium, with_media
 from parley_lab.design.own_words import ReadWords, with_words
 from parley_lab.design.pairings import placed_in_pairings, with_pairings, without_pairings
 from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, with_spaces
 from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
-from parley_lab.design.row_tables import with_row_tables, without_unread_rows
+from parley_lab.design.row_tables import with_row_tables, without_unread_tables
 from parley_lab.design.tables import Table
 from parley_lab.kinds.questions.rows import filled_by_rows
 
@@ -164,17 +165,22 @@ def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
         expected = object_with(("parley", "name", "stages", "cohorts"))
         problem = Problem(name, "nothing" if value is None else found(value), expected)
         raise InvalidInput(f"{name} is not an experiment.", [problem])
-    whole, problems = _written_out(value)
-    completed = with_library(whole, library)
-    experiment, further = _read(completed)
-    further = placed([*further, *checks.problems(completed)], whole, completed)
+    completed = with_library(value, library)
+    whole, problems = _written_out(completed)
+    experiment, further = _read(whole)
+    further = placed([*further, *checks.problems(whole)], value, whole)
     if problems:
         # Without the pairs, missing members cannot be found.
         further = _without(further, "cohorts", "treatments")
+        if has_factors(value) or value.get("texts") is not None:
+            # Nor without the arms, which variables there are.
+            further = _without_unfilled(further)
+    elif value.get("texts") is not None and _knows_personas(value, library):
+        further = [*unnamed_texts(completed, whole["treatments"]), *further]
     if value.get("personas_from") is not None and reading.problems:
         # Nor without the table.
         further = _without(further, "cohorts", "personas_from")
-    further = without_unread_rows(further, is_told=bool(reading.problems))
+    problems, further = (without_unread_tables(one, is_told=bool(reading.problems)) for one in (problems, further))
     problems += further if problems else placed_in_pairings(placed_in_factors(further, value), value)
     problems += reading.problems
     if experiment is None or problems:
@@ -188,6 +194,20 @@ def _without(problems: Sequence[Problem], *places: str) -> list[Problem]:
     return [problem for problem in problems if not problem.where.startswith(places)]
 
 
+def _without_unfilled(problems: Sequence[Problem]) -> list[Problem]:
+    """Without those of places that name a variable which is not known."""
+    unfilled = {problem.where for problem in problems if is_unknown(problem, "variable")}
+    return [problem for problem in problems if problem.where not in unfilled]
+
+
+def _knows_personas(value: Mapping[str, Json], library: Mapping[str, Persona]) -> bool:
+    """Whether the texts of all personas are known; a sketch has the names of those of a library alone."""
+    named = named_personas(value)
+    return value.get("personas_from") is None and all(
+        name in library and library[name] != Persona(id=name) for name in named
+    )
+
+
 def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Problem]]:
     """The values with their factors and pairings written out, or without them and with their problems."""
     problems: list[Problem] = []
@@ -195,11 +215,12 @@ def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Pr
     steps = ((with_factors, without_factors), (with_cells, without_cells), (with_pairings, without_pairings))
     for write_out, without in steps:
         try:
-            whole = write_out(whole)
+            # Texts are for arms that factors are crossed to.
+            whole = without(whole) if problems and write_out is with_cells else write_out(whole)
         except InvalidInput as error:
             whole = without(whole)
-            # The arms are in the words of factors, if those could be read.
-            crossed = write_out is with_cells and not problems
+            # The arms are in the words of factors.
+            crossed = write_out is with_cells
             problems += placed_in_factors(error.problems, value) if crossed else error.problems
     return whole, problems
 

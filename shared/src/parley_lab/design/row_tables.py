@@ -20,7 +20,7 @@ Json = Any
 _WITH_STAGES: Final = ("stages", "treatments", "factors")
 _OF_TABLE: Final = ("file", "sheet", "encoding")
 _ROWS: Final = "rows"
-_UNREAD: Final = ".rows.file"
+_UNREAD: Final = (".rows.file", "texts.file")
 
 
 def with_row_tables(value: Json, read_table: ReadTable) -> tuple[Json, list[Problem]]:
@@ -43,11 +43,11 @@ def _texts(cells: Mapping[str, Json], read_table: ReadTable, problems: list[Prob
     """The rows of a table of cells. Texts are values of variables, in which braces stay as they are."""
     table = _find_table(cells, "texts", read_table, problems)
     if table is None:
-        return None
+        return cells
     names = [header.strip() for header in table.header]
     if slips := [*_bad(table, cells["file"], "texts", [])]:
         problems += slips[:MOST_PROBLEMS]
-        return None
+        return cells
     rows = (zip(names, row.cells, strict=True) for row in table.rows)
     return [{name: cell.strip() for name, cell in row if cell.strip()} for row in rows]
 
@@ -104,8 +104,8 @@ def _find_slips(rows: Mapping[str, Json], where: str) -> Iterator[Problem]:
         yield Problem(f"{where}.numbers", repr(numbers)[:80], expected)
 
 
-def without_unread_rows(problems: Sequence[Problem], *, is_told: bool) -> list[Problem]:
-    """Without those that are there only because a table of rows was not read, and, where it `is_told` why, without that
+def without_unread_tables(problems: Sequence[Problem], *, is_told: bool) -> list[Problem]:
+    """Without those that are there only because a table was not read, and, where it `is_told` why, without that
     itself."""
     unread = [one for one in problems if one.where.endswith(_UNREAD)]
     if not unread:
