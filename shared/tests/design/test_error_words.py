@@ -4,6 +4,7 @@ import pytest
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.design import load
+from parley_lab.design.persona_table import csv_table
 
 FILE = """\
 parley: 1
@@ -33,10 +34,14 @@ SEAT = "line 19, cohorts[0].seats[0]"
 
 
 def first_message(old: str, new: str) -> str:
+    return messages(old, new)[0]
+
+
+def messages(old: str, new: str) -> list[str]:
     assert old in FILE
     with pytest.raises(InvalidInput) as refused:
         load(FILE.replace(old, new, 1))
-    return str(refused.value.problems[0])
+    return list(map(str, refused.value.problems))
 
 
 @pytest.mark.parametrize(
@@ -100,10 +105,32 @@ def first_message(old: str, new: str) -> str:
             "{id: low, stages: {talk: {max_agent_ran: 2}}}",
             "line 17, treatments[0] (low).stages.talk: there is no field max_agent_ran. Did you mean max_agent_run?",
         ),
+        (
+            "group_chat",
+            "comprehension\n    questions: [{id: q, kind: choice, title: Q, correct: a, options: ["
+            "{id: a, text: A}, {id: a, text: B}]}]",
+            "line 15, stages[1] (talk).questions[0] (q).options[1] (a).id: the id 'a' is there already. "
+            "Write an id of its own for every option.",
+        ),
+        ("treatments: [", "pairings: {pairs: []}\nother: [", "line 17, pairings: stage is missing. Add stage: a text."),
     ],
 )
 def test_a_slip_is_named_with_what_to_type(old: str, new: str, message: str) -> None:
     assert first_message(old, new) == message
+
+
+def test_a_slip_in_a_level_of_a_factor_is_named_with_what_to_type() -> None:
+    told = messages("treatments: [{id: low}, {id: high}]", "factors: {load: {low: {varables: {}}}}")
+
+    assert "line 17, factors.load.low: there is no field varables. Did you mean variables?" in told
+
+
+def test_a_slip_in_what_names_a_table_of_personas_is_named_with_what_to_type() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load(f"{FILE}personas_from: {{fil: people.csv}}\n", read_table=lambda source: csv_table(source, b"id\nada\n"))
+
+    told = list(map(str, refused.value.problems))
+    assert "line 20, personas_from: there is no field fil. Did you mean file?" in told
 
 
 def test_an_unlike_name_is_not_suggested() -> None:

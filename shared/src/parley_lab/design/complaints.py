@@ -334,8 +334,8 @@ def _step(node: Mapping[str, Any], step: int | str) -> Iterator[Mapping[str, Any
             yield node["items"]
     elif step in node.get("properties", {}) and not _is_branch(node, step):
         yield node["properties"][step]
-    elif _is_branch(node, step) or step.startswith("<"):
-        # The name of a union's branch leads to the branch.
+    elif _is_branch(node, step) or step.startswith("<") or "[" in step:
+        # The name of a union's branch, such as `dict[str,Level]`, leads to the branch.
         yield node
     elif isinstance(node.get("additionalProperties"), Mapping):
         yield node["additionalProperties"]

@@ -98,7 +98,7 @@ def _read(value: Json) -> dict[str, list[NamedLevel]]:
         factors = _FACTORS.validate_python(value)
     except ValidationError as error:
         problems = translate(error, value, _FACTORS.json_schema())
-        placed = [Problem(f"factors.{one.where}".rstrip("."), one.found, one.expected) for one in problems]
+        placed = [replace(one, where=f"factors.{one.where}".rstrip(".")) for one in problems]
         raise InvalidInput("The factors are not described as they should be.", placed) from error
     return {name: [*_levels(factor)] for name, factor in factors.items()}
 

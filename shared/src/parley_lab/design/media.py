@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Final
 
 from parley_lab.base.errors import InvalidInput, Problem
@@ -41,7 +42,7 @@ def with_media(value: Json, read_medium: ReadMedium) -> tuple[Json, list[StoredF
             stored = _stored(name, read_medium(name))
         except InvalidInput as error:
             if not is_stored_name(name):
-                problems.extend(Problem(where, each.found, each.expected) for each in error.problems)
+                problems.extend(replace(each, where=where) for each in error.problems)
             return name
         found[stored.name] = stored
         return stored.name

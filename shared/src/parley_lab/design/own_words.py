@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,7 @@ def with_words(value: Json, read_words: ReadWords) -> tuple[Json, list[Problem]]
         words = _words(read_words(name), name)
     except InvalidInput as error:
         told = error.problems or [Problem(name, repr(name), str(error))]
-        return {**value, "appearance": rest}, [
-            Problem("appearance.words_from", one.found, one.expected) for one in told
-        ]
+        return {**value, "appearance": rest}, [replace(one, where="appearance.words_from") for one in told]
     return {**value, "appearance": {**rest, "words": {**words, **(rest.get("words") or {})}}}, []
 
 

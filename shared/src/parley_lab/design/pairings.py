@@ -146,7 +146,7 @@ def _read(value: Json) -> Pairings:
         return Pairings.model_validate(value)
     except ValidationError as error:
         problems = translate(error, value, Pairings.model_json_schema())
-        placed = [Problem(f"pairings.{one.where}".rstrip("."), one.found, one.expected) for one in problems]
+        placed = [replace(one, where=f"pairings.{one.where}".rstrip(".")) for one in problems]
         raise InvalidInput("The pairings are not described as they should be.", placed) from error
 
 

@@ -109,7 +109,7 @@ def _source(value: Json) -> PersonasFrom:
         return PersonasFrom.model_validate(value)
     except ValidationError as error:
         problems = translate(error, value, PersonasFrom.model_json_schema())
-        placed = [Problem(f"personas_from.{one.where}".rstrip("."), one.found, one.expected) for one in problems]
+        placed = [replace(one, where=f"personas_from.{one.where}".rstrip(".")) for one in problems]
         raise InvalidInput("The table of personas is not described as it should be.", placed) from error
 
 

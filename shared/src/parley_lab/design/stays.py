@@ -1,6 +1,7 @@
 """Checks the times of a stage: how long members stay, and what those answer who give no answer in time. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -71,4 +72,4 @@ def _unfit(asked: Question, given: object) -> Iterator[Problem]:
         asked.check(given)
     except InvalidInput as error:
         for one in error.problems:
-            yield Problem(f"stay.default.{one.where}".rstrip("."), one.found, one.expected)
+            yield replace(one, where=f"stay.default.{one.where}".rstrip("."))

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, Final, Literal
 
@@ -66,7 +67,7 @@ class PageScripts(Scripts):
         if not script.answers and script.policy is None:
             return [Problem("", "a script that answers nothing", "`answers` by question, or `policy: random`")]
         return [
-            Problem(f"answers.{name}{f'.{one.where}' if one.where else ''}", one.found, one.expected)
+            replace(one, where=f"answers.{name}{f'.{one.where}' if one.where else ''}")
             for name, answer in script.answers.items()
             for one in self.problems_of(name, answer)
         ]

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Literal, Self
 
@@ -290,7 +291,7 @@ class GridQuestion(Scale):
         yield from super().problems()
         of_total = () if self.total is None else self.total.check([self.give_range()] * len(self.rows))
         for problem in of_total:
-            yield Problem(f"total.{problem.where}".rstrip("."), problem.found, problem.expected)
+            yield replace(problem, where=f"total.{problem.where}".rstrip("."))
         ids = [row.id for row in self.rows]
         for index, row_id in enumerate(ids):
             if row_id in ids[:index]:

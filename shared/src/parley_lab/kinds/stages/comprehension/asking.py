@@ -1,6 +1,7 @@
 """How the questions are put, attempt by attempt, and how scripts answer them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import Any, Final
@@ -120,7 +121,7 @@ class ComprehensionScripts(PageScripts):
         try:
             one.check(asked, answer)
         except InvalidInput as refused:
-            yield from (Problem("", each.found, each.expected) for each in refused.problems)
+            yield from (replace(each, where="") for each in refused.problems)
 
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         moves: dict[tuple[UUID, str], Json] = {}

@@ -1,6 +1,7 @@
 """The rules of a check of what was understood."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -117,7 +118,7 @@ class Comprehension(StageKind[ComprehensionStage]):
                 found.append(Problem(f"{where}.show_if", "a rule", expected))
             if not asked.required:
                 found.append(Problem(f"{where}.required", "False", "an answer that is needed"))
-            found += [Problem(f"{where}.{one.where}", one.found, one.expected) for one in asked.problems()]
+            found += [replace(one, where=f"{where}.{one.where}") for one in asked.problems()]
             before.add(asked.id)
         return found
 

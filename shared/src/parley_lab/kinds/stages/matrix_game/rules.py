@@ -1,6 +1,7 @@
 """The rules of an iterated game of two."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Final
 from uuid import UUID
@@ -84,7 +85,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
 
     def problems(self, stage: MatrixGameStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = [] if stage.exploratory else list(violations(stage.payoffs))
-        problems = [Problem("payoffs", problem.found, problem.expected) for problem in found]
+        problems = [replace(problem, where="payoffs") for problem in found]
         if stage.counterbalance and stage.framing == "named":
             expected = "`neutral` or `situated`: the letters of named actions are no matter of chance"
             problems.append(Problem("framing", "'named' with `counterbalance`", expected))

@@ -1,6 +1,7 @@
 """What is asked of those who choose their profile, in a form or by a call, and by which script they choose it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
@@ -143,4 +144,4 @@ class ProfileScripts(PageScripts):
         try:
             profile_reply(self._stage.set).model_validate(example)
         except ValidationError as error:
-            yield from (Problem("", one.found, one.expected) for one in form.problems_of(error))
+            yield from (replace(one, where="") for one in form.problems_of(error))
