@@ -151,3 +151,26 @@ async def test_a_page_of_a_full_study_reads_whether_a_place_may_get_free_in_few_
     assert (found["state"], found["may_get_free"]) == ("full", True)
     assert of_cohorts == [False, True]
     assert len(sent) <= FULL_PAGE
+
+
+async def test_a_seat_that_was_added_while_the_study_ran_is_given_again_like_those_of_the_file(api: Api) -> None:
+    experiment_id = await api.running(**{**TEN, "treatments": [], "cohorts": [{"seats": [{"open": True}]}]})
+    path = f"/v1/experiments/{experiment_id}"
+    [group] = (await api.experimenter("GET", f"{path}/cohorts")).json()["cohorts"]
+    await api.experimenter("POST", f"/v1/cohorts/{group['id']}/seats", json={"count": 1})
+    first, second = [await api.join(experiment_id, name) for name in ("Ada", "Ben")]
+    await api.advance(first, "terms", {"accepted": True})
+    await api.advance(first, "task", {"q": "So."})
+
+    full = (await api.client.get(f"/v1/join/{group['join_code']}")).json()
+    await api.advance(second, "terms", {"accepted": False})
+    taken = await api.take_seat(experiment_id)
+
+    members = (await api.experimenter("GET", f"{path}/members")).json()["members"]
+    assert (full["state"], full["may_get_free"]) == ("full", True)
+    assert taken.status_code == 201
+    assert [(one["path"], one["added_by"] is None) for one in members] == [
+        ("c1/m1", True),
+        ("c1/m2", False),
+        ("c1/m2.2", False),
+    ]

@@ -68,7 +68,7 @@ _ANY: Final = text(
                 ON a.id = coalesce(m.treatment_id, c.treatment_id)
         WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
             AND m.player = 'person' AND m.kind = 'participant' AND m.status IN {in_sql(STILL_IN)} AND m.stay = 0
-            AND m.added_by IS NULL AND NOT c.alone AND c.status = 'running' AND NOT c.locked
+            AND NOT c.alone AND c.status = 'running' AND NOT c.locked
             AND NOT EXISTS (SELECT FROM cohort_stages s WHERE s.cohort_id = c.id AND a.meeting ? s.stage_id)
             AND (EXISTS (SELECT FROM unnest(CAST(:left_before AS text[])) AS l(stage_id)
                     WHERE m.position + 1 < array_position(m.stage_ids, l.stage_id))
@@ -108,7 +108,7 @@ async def _seat_to_give(session: ReadSession, standing: Standing, outcome: Outco
         return None
     row = await session.one(_SEAT, {"member_id": standing.member.id})
     is_there = row.status == "running" and row.experiment_status == "running" and row.rule is not None
-    if not is_there or row.stay or row.added_by:
+    if not is_there or row.stay:
         return None
     return row if is_given_again(read_seats_again(row.seat_again), standing, outcome) else None
 
@@ -167,5 +167,6 @@ def _new_seat(standing: Standing, row: Row, now: datetime) -> dict[str, Any]:
         "is_test": row.is_test,
         "treatment_id": row.treatment_id,
         "allocated": row.allocated,
+        "added_by": row.added_by,
         "created_at": now,
     }
