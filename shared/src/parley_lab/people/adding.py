@@ -133,15 +133,18 @@ async def add_seats(session: Session, cohort_id: UUID, count: int, now: datetime
     if (await span_of(session, cohort_id)).first is not None:
         raise Conflict("The lab made this group of people who were there; no one joins it.", reason="made_at_a_stage")
     arm = await design(session, row.id, row.version, row.treatment_id)
-    _require_room(arm, row, arm.stage_ids)
-    require_players(arm.stages, row.participants + count - 1)
+    _require_room(arm, row, arm.stage_ids, added=count)
     assigned = Experiment.model_validate(row.document).assigned
     cohort = CohortAssignment(row.path, row.name, arm.treatment_id, (), ())
-    for number in range(row.seats + 1, row.seats + 1 + count):
-        seat = SeatAssignment(f"{row.path}/m{number}", None)
-        given = Planned({row.path: row.assigned}, {seat.path: of_participant(assigned, row.seed, seat.path, None)}, {})
-        member = member_row(row, cohort, seat, "participant", arm, number, given, now)
-        await session.insert(tables.members, [{**member, "position": 0, "added_by": actor}])
+    seats = [
+        (number, SeatAssignment(f"{row.path}/m{number}", None))
+        for number in range(row.seats + 1, row.seats + 1 + count)
+    ]
+    own = {seat.path: of_participant(assigned, row.seed, seat.path) for _, seat in seats}
+    given = Planned({row.path: row.assigned}, own, {})
+    members = [member_row(row, cohort, seat, "participant", arm, number, given, now) for number, seat in seats]
+    await session.insert(tables.members, [{**member, "position": 0, "added_by": actor} for member in members])
+    for member in members:
         payload = {"persona": None, "kind": "participant", "stage_id": member["stage_ids"][0]}
         where = row.id, cohort_id, member["id"], member["path"]
         record_member(session, *where, "member.added", payload, now, cause="request", actor=actor, audience=[])
@@ -197,12 +200,12 @@ def _way(arm: Resolved, row: Row, begins_at: str, span: Span, assigned: Mapping[
     return {"stage_ids": way, "position": position}
 
 
-def _require_room(arm: Resolved, row: Row, stage_ids: Sequence[str]) -> None:
+def _require_room(arm: Resolved, row: Row, stage_ids: Sequence[str], *, added: int = 1) -> None:
     ahead = [arm.stage(one) for one in stage_ids]
     for stage in ahead:
         if plays_together(parts_of(stage)) and stage.id in row.unlocked:
             raise Conflict(f"The game {stage.id} has begun; nobody joins it any more.", reason="in_a_game")
-    require_players(ahead, row.participants)
+    require_players(ahead, row.participants + added - 1)
 
 
 async def _row_of(

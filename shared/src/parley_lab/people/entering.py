@@ -1,7 +1,7 @@
 """Whether a cohort takes one more participant while it runs, and where one who comes from another cohort goes on."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -45,16 +45,13 @@ class Target:
     position: int
 
 
-def target_on(
-    standing: Standing, cohort_id: UUID, path: str, resolved: Resolved, stage_id: str, *, until: str | None = None
-) -> Target:
+def target_on(standing: Standing, cohort_id: UUID, path: str, resolved: Resolved, stage_id: str) -> Target:
     """The stages of a member in the cohort of this arm that they enter, and the position of `stage_id` among them.
 
     A block that the member has begun keeps their own order, and stages behind them that a rule has left out stay out.
-    `until` as in `way_at`.
     """
     left_out = {one.id for one in standing.design.stages if one.show_if is not None} - {*standing.stage_ids}
-    way = resolved.way_at(stage_id, standing.facts.variables, left_out=left_out, until=until)
+    way = resolved.way_at(stage_id, standing.facts.variables, left_out=left_out)
     return Target(cohort_id, path, tuple(way), way.index(stage_id))
 
 
@@ -77,7 +74,6 @@ async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     stage = _stage(standing, resolved)
     span = await span_of(session, row.id)
-    until = None if standing.member.player == "person" else span.until
     target = _in_span(target_on(standing, row.id, row.path, resolved, stage.id), span)
     ahead = [resolved.stage(one) for one in target.stage_ids[target.position :]]
     # Where the member was before, a game may have counted them as one who has gone.
@@ -86,7 +82,9 @@ async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -
     require_players(ahead, row.participants)
     done = [resolved.stage(one) for one in target.stage_ids[: target.position + 1]]
     await _require_role(session, standing, done, row.id)
-    return target_on(standing, row.id, row.path, resolved, stage.id, until=until)
+    if standing.member.player == "person" or span.until is None:
+        return target
+    return replace(target, stage_ids=target.stage_ids[: target.stage_ids.index(span.until)])
 
 
 def _stage(standing: Standing, resolved: Resolved) -> StageConfig:
