@@ -48,7 +48,7 @@ class FactorLevel(Document):
 
 
 class TextsFile(Document):
-    """A table of cells in a file of its own; the command line reads it."""
+    """A table of cells in a file of its own, beside the experiment file."""
 
     file: str = Field(min_length=1)
     """A table with a header, in the folder of the experiment file or below: CSV, .xlsx or .ods. Its columns are the

@@ -64,5 +64,4 @@ class Appearance(Document):
     """Words that the pages say in the experiment's own way, by the names that `parley words` prints; those left out are
     the lab's. With all of them a page speaks a language that the lab does not have."""
     words_from: str | None = None
-    """A file of such words in YAML or JSON, in the folder of the experiment file or below; the command line reads it.
-    `words` beside it win."""
+    """A file of such words in YAML or JSON, in the folder of the experiment file or below. `words` beside it win."""

@@ -8,7 +8,7 @@ from parley_lab.contracts.experiment import Document
 
 
 class PersonasFrom(Document):
-    """A table of personas in a file of its own; the command line reads it."""
+    """A table of personas in a file of its own, beside the experiment file."""
 
     file: str = Field(min_length=1)
     """A table with a header, in the folder of the experiment file or below: CSV, .xlsx or .ods. Each row is a

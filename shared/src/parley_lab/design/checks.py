@@ -139,7 +139,7 @@ def _language(value: Mapping[str, Json]) -> Iterator[Problem]:
 
 
 def _unread_table(value: Mapping[str, Json]) -> Iterator[Problem]:
-    """Tables that were not read: the command line replaces them with their rows before this check."""
+    """Tables that were not read: `reading.read` replaces them with their rows before this check."""
     if value.get("personas_from") is not None:
         yield Problem("personas_from", "a table", "`personas`; or send the table with this file")
     for index, stage in enumerate(_list(value.get("stages"))):
