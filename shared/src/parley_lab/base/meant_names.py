@@ -104,9 +104,14 @@ def one_of(name: str, known: Iterable[str], what: str) -> str:
     return f"{' or '.join(meant)} (did you mean that?), or another {what}" if meant else listed
 
 
-def unknown(where: str, name: str, known: Iterable[str], what: str) -> Problem:
-    """The name of something that there is not, with the likely meaning, or else all names."""
+def unknown(where: str, name: str, known: Iterable[str], what: str, *, if_none: str = "") -> Problem:
+    """The name of something that there is not, with the likely meaning, or else all names.
+
+    if_none: what is expected where no name is known.
+    """
     names = list(known)
+    if if_none and not names:
+        return Problem(where, repr(name), if_none)
     hint = what_is_known(name, names, what)
     return Problem(where, repr(name), one_of(name, names, what), f"{_no(what)} {name!r}", hint, code=UNKNOWN_NAME)
 

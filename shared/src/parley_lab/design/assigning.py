@@ -128,9 +128,8 @@ def _amiss(one: Assigned, where: str, cohorts: Collection[str]) -> Iterator[Prob
     elif isinstance(one, ByCohort):
         for cohort in one.cohorts:
             if cohort not in cohorts:
-                place = f"{where}.cohorts.{cohort}"
-                none = Problem(place, repr(cohort), "a cohort, which needs an id in the file")
-                yield unknown(place, cohort, cohorts, "cohort") if cohorts else none
+                nothing = "a cohort, which needs an id in the file"
+                yield unknown(f"{where}.cohorts.{cohort}", cohort, cohorts, "cohort", if_none=nothing)
 
 
 def _valid(value: Mapping[str, Json]) -> Iterator[tuple[int, Assigned]]:

@@ -71,15 +71,14 @@ def _unknown(one: Comparison, place: str, treatments: Sequence[Treatment]) -> It
         yield Problem(f"{place}.row", repr(one.row), "a question of a stage with `rows`: here is no row")
     if one.treatment is not None and one.treatment not in (ids := [each.id for each in treatments]):
         nothing = "`treatments` or `factors` beside it: this file has no arms"
-        where = f"{place}.treatment"
-        yield unknown(where, one.treatment, ids, "treatment") if ids else Problem(where, repr(one.treatment), nothing)
+        yield unknown(f"{place}.treatment", one.treatment, ids, "treatment", if_none=nothing)
     if one.factor is None:
         return
     levels: set[str] = {each.levels[one.factor] for each in treatments if one.factor in each.levels}
     factors = list(dict.fromkeys(factor for each in treatments for factor in each.levels))
     if not levels:
-        none = Problem(f"{place}.factor", repr(one.factor), "`factors` beside it: this file has none")
-        yield unknown(none.where, one.factor, factors, "factor") if factors else none
+        nothing = "`factors` beside it: this file has none"
+        yield unknown(f"{place}.factor", one.factor, factors, "factor", if_none=nothing)
     elif one.operator in ("equals", "not_equals") and one.value not in levels:
         yield unknown(f"{place}.value", str(one.value), sorted(levels), "level")
     elif one.operator in ORDERINGS and any(_is_decimal(level) for level in levels):

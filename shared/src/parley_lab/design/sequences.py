@@ -81,14 +81,12 @@ def _unknown_compared(fields: Mapping[str, Json], earlier: Sequence[StageConfig]
         elif one.role is not None and one.role not in given:
             yield _unknown_role(f"{place}.role", one.role, given)
         elif one.score is not None and one.score not in scored:
-            where, nothing = f"{place}.score", "an earlier stage with right answers (`correct`): none comes before"
-            none = Problem(where, repr(one.score), nothing)
-            yield unknown(where, one.score, scored, "earlier stage with right answers") if scored else none
+            nothing = "an earlier stage with right answers (`correct`): none comes before"
+            yield unknown(f"{place}.score", one.score, scored, "earlier stage with right answers", if_none=nothing)
 
 
 def _unknown_role(where: str, role: str, given: Sequence[str]) -> Problem:
-    none = Problem(where, repr(role), "a role that an earlier stage gives: none comes before")
-    return unknown(where, role, given, "role") if given else none
+    return unknown(where, role, given, "role", if_none="a role that an earlier stage gives: none comes before")
 
 
 def _waits(stage: StageConfig) -> Iterator[Problem]:
@@ -125,8 +123,8 @@ def _bad_reads(stage: StageConfig, earlier: Sequence[StageConfig]) -> Iterator[P
         if read.stage in by_id:
             yield from _columns(read, by_id[read.stage])
         else:
-            none = Problem(read.where, repr(read.stage), "a stage that comes before")
-            yield unknown(read.where, read.stage, by_id, "stage before this one") if by_id else none
+            nothing = "a stage that comes before"
+            yield unknown(read.where, read.stage, by_id, "stage before this one", if_none=nothing)
 
 
 def _columns(read: Read, stage: StageConfig) -> Iterator[Problem]:

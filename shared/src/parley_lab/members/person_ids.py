@@ -13,14 +13,6 @@ from parley_lab.store.session import Session
 _UNSEEN: Final = ("Cc", "Cf", "Zs", "Zl", "Zp")
 """The categories of Unicode of controls, invisible characters and spaces."""
 
-IS_PERSON: Final = """(m.external_id IS NOT NULL
-    AND (m.compared_id = :compared OR m.compared_id IS NULL AND m.external_id = :external_id))"""
-"""Whether the member `m` came with this id, as part of a statement.
-
-Services of an earlier version, which run while a lab is upgraded, know no `compared_id`: they store members without it,
-and leave it when they delete the `external_id`. `mend_compared` mends both.
-"""
-
 _AT_ONCE: Final = 1_000
 # A member whom another transaction holds is mended the next time.
 _AMISS: Final = text(
@@ -35,6 +27,16 @@ _MEND: Final = text(
     FROM unnest(CAST(:ids AS uuid[]), CAST(:compared AS text[])) AS g(id, compared) WHERE m.id = g.id
     """
 )
+
+
+def is_person(member: str) -> str:
+    """Whether the `member` of a statement, by its alias, came with this id, as part of the statement.
+
+    Services of an earlier version, which run while a lab is upgraded, know no `compared_id`: they store members without
+    it, and leave it when they delete the `external_id`. `mend_compared` mends both.
+    """
+    return f"""({member}.external_id IS NOT NULL AND ({member}.compared_id = :compared
+        OR {member}.compared_id IS NULL AND {member}.external_id = :external_id))"""
 
 
 def _is_unseen(character: str) -> bool:

@@ -19,7 +19,7 @@ from parley_lab.members.alerts import raise_alert
 from parley_lab.members.completions import place_taken, study_full
 from parley_lab.members.forgetting import hash_of_id, keyed
 from parley_lab.members.names import tell_apart
-from parley_lab.members.person_ids import IS_PERSON, comparable
+from parley_lab.members.person_ids import comparable, is_person
 from parley_lab.members.standings import hash_token
 from parley_lab.people.assigning import arrive
 from parley_lab.people.attention import Whose, arm_schedule
@@ -234,7 +234,7 @@ _ONE_AFTER_ANOTHER = text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0
 _PLACE = text(
     f"""
     SELECT m.id, m.cohort_id, m.path, m.player, m.token_hash, m.status FROM members m
-    WHERE m.experiment_id = :experiment_id AND {IS_PERSON}
+    WHERE m.experiment_id = :experiment_id AND {is_person("m")}
     ORDER BY m.external_id <> :external_id, m.joined_at LIMIT 1
     """  # noqa: S608 - put together from constants
 )

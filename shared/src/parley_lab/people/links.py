@@ -16,7 +16,7 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.lives import STILL_IN, in_sql
 from parley_lab.members.completions import place_taken
 from parley_lab.members.forgetting import keyed
-from parley_lab.members.person_ids import IS_PERSON, comparable
+from parley_lab.members.person_ids import comparable, is_person
 from parley_lab.members.standings import hash_token
 from parley_lab.people.giving_back import give_back
 from parley_lab.people.guests import person_of
@@ -116,8 +116,8 @@ _RETURN = text(
             CASE WHEN status <> 'declined' THEN CAST(:new_compared AS text) END),
         parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash IN (:key_hash, :forgotten)
-        AND (CAST(:external_id AS text) IS NULL OR {IS_PERSON} OR external_id IS NULL AND NOT EXISTS (
-            SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND {IS_PERSON.replace("m.", "o.")}))
+        AND (CAST(:external_id AS text) IS NULL OR {is_person("m")} OR external_id IS NULL AND NOT EXISTS (
+            SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND {is_person("o")}))
     RETURNING id, player, cohort_id, path, joins, status IN {in_sql(STILL_IN)} AS is_in
     """  # noqa: S608 - put together from constants
 )

@@ -17,7 +17,7 @@ from parley_lab.kinds.attendees import as_uuid, attendee
 from parley_lab.kinds.parts import tells_of_others
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import ATTENDANCE
-from parley_lab.members.person_ids import IS_PERSON, comparable
+from parley_lab.members.person_ids import comparable, is_person
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import STAGE_IS_OVER, unknown_token
 from parley_lab.store.session import ReadSession
@@ -281,7 +281,7 @@ _ROSTER = text(
     f"""
     {_ENTRY}
     WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR m.cohort_id = :cohort_id)
-        AND (CAST(:external_id AS text) IS NULL OR {IS_PERSON})
+        AND (CAST(:external_id AS text) IS NULL OR {is_person("m")})
         AND m.id > CAST(:after AS uuid)
     ORDER BY m.id LIMIT :most
     """

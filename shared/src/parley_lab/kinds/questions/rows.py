@@ -27,8 +27,8 @@ PROFILES: Final = "abcdefgh"
 Order = Literal["drawn", "latin"]
 
 
-def is_drawn(value: object) -> bool:
-    """For orders, which are written only where the file has another one."""
+def is_usual_order(value: object) -> bool:
+    """Whether it is the order that a file need not write."""
     return value == "drawn"
 
 
@@ -71,7 +71,7 @@ class Rows(Document):
     """Columns of a file whose cells are numbers."""
     shuffle: bool = False
     """Whether each participant has the rows in a different order; with `attributes`, these."""
-    order: Order = Field(default="drawn", exclude_if=is_drawn)
+    order: Order = Field(default="drawn", exclude_if=is_usual_order)
     """How the order of `shuffle` comes about. `drawn`: by chance. `latin`: seat after seat has the next order of a
     balanced Latin square, in which each row comes equally often in each place and right after each other one."""
     take: int | None = Field(default=None, ge=1)

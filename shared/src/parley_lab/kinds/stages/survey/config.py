@@ -6,7 +6,7 @@ from pydantic import Field
 
 from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document
-from parley_lab.kinds.questions.rows import Order, is_drawn
+from parley_lab.kinds.questions.rows import Order, is_usual_order
 from parley_lab.kinds.questions.sheet import QuestionPage
 
 
@@ -41,7 +41,7 @@ class SurveyStage(QuestionPage):
     """Whether each participant has the options of each question in a different order."""
     shuffle_grids: bool = Field(default=False, exclude_if=is_empty)
     """Whether each participant has the rows of each grid in a different order."""
-    order: Order = Field(default="drawn", exclude_if=is_drawn)
+    order: Order = Field(default="drawn", exclude_if=is_usual_order)
     """How the orders of questions, options and rows of grids come about. `drawn`: by chance. `latin`: seat after seat
     has the next order of a balanced Latin square."""
 
