@@ -61,7 +61,7 @@ def _port(order: Order, plans: Sequence[Plan]) -> int | None:
 
 
 def _mock_only(order: Order, plans: Sequence[Plan]) -> bool:
-    """Whether no request, over REST neither, may call real models: the user has not allowed them."""
+    """Whether the user has not allowed real models: then no request may call one, also over REST."""
     if order.models == "mock" or insists_on_mock(os.environ):
         return True
     return not order.keep_serving and bool(plans) and all(plan.model_mode == "mock" for plan in plans)

@@ -30,14 +30,14 @@ Currency = Annotated[str, Field(pattern=r"^([A-Z]{3}|points)$")]
 
 
 def decimals_of(currency: str) -> int:
-    """How many decimals an amount has that is paid in this currency. Points may be shown without any."""
+    """The number of decimals of an amount that is paid in this currency. Points may be shown without any."""
     if currency in _WHOLE:
         return 0
     return 3 if currency in _OF_THOUSANDTHS else 2
 
 
 def fewest_decimals(currency: str) -> int:
-    """How many decimals an amount is shown with at least."""
+    """The least number of decimals with which an amount is shown."""
     return 0 if currency == POINTS else decimals_of(currency)
 
 

@@ -42,12 +42,12 @@ _ADD: Final = text(
 
 
 async def list_of(session: ReadSession, experiment_id: UUID) -> Sequence[Row]:
-    """The name and the size in bytes of each, by name."""
+    """The name and the size in bytes of each file, by name."""
     return await session.all(_LIST, {"id": experiment_id})
 
 
 async def contents(session: ReadSession, experiment_id: UUID, *, without: Sequence[str] = ()) -> dict[str, bytes]:
-    """The content of each by its name, but of those `without`."""
+    """The content of each file by its name, but of those in `without`."""
     rows = await session.all(_CONTENTS, {"id": experiment_id, "without": [*without]})
     return {row.name: bytes(row.content) for row in rows}
 

@@ -1,4 +1,4 @@
-"""What a participant's page shows besides the stage: what is open for this participant alone."""
+"""The part of a participant's page beside the stage: the checks, offers and notices of this participant alone."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -87,7 +87,7 @@ _GONE: Final = text(
 
 
 async def shell_of(session: ReadSession, standing: Standing, now: datetime) -> Shell:
-    """What is open for this member; most of the time that is nothing, and costs no statement."""
+    """The open check, offer and notices of this member. Mostly there are none, which costs no statement."""
     shell = await _open_for(session, standing, now)
     if not (shows_others(standing) or (shell.wait is not None and shell.wait.met)):
         return shell
@@ -122,6 +122,6 @@ _APPEARANCE: Final = text("SELECT document -> 'appearance' AS appearance FROM ex
 
 
 async def appearance_of(session: ReadSession, experiment_id: UUID) -> Appearance:
-    """How its pages look, as its file says; read once by each page, since a logo is larger than all the rest."""
+    """The look of an experiment's pages, as its file says. Each page reads it once: a logo is larger than the rest."""
     row = await session.one(_APPEARANCE, {"id": experiment_id})
     return Appearance.model_validate(row.appearance or {})

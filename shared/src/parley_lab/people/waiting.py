@@ -1,4 +1,4 @@
-"""The time that people wait at a stage for others: a timer for each who waits, and what is done when one is up.
+"""Limits the time that people wait at a stage for others: a timer for each person, and what follows when one fires.
 
 A timer only notes that the time is up, under its member's lock. What follows is for the whole cohort, and done when it
 is settled, under the cohort's lock.
@@ -49,7 +49,7 @@ _STOP: Final = text("UPDATE timers SET state = 'cancelled' WHERE path = ANY(:pat
 
 
 async def stop_waits(session: Session, cohort: CohortState, stage: StageConfig, waiting: Iterable[Attendee]) -> None:
-    """The stage has opened: those who waited there wait no longer. The caller holds the cohort's lock."""
+    """Stop the timers of those who waited at a stage that has opened. The caller holds the cohort's lock."""
     paths = [path_of(member.path, stage.id, member.stay) for member in waiting if member.player == "person"]
     if paths:
         await session.run(_STOP, {"cohort_id": cohort.id, "paths": paths})
@@ -108,7 +108,7 @@ _DECIDE: Final = text(
 async def decide(
     session: Session, cohort: CohortState, stage: StageConfig, outcome: WaitOutcome, now: datetime
 ) -> bool:
-    """Keep what comes of a wait that is over; False when that is known. The caller holds the cohort's lock."""
+    """Store the outcome of a wait that is over; False if it was stored before. The caller holds the cohort's lock."""
     whose = {"cohort_id": cohort.id, "stage_id": stage.id, "outcome": outcome}
     if not await session.run(_DECIDE, whose):
         return False

@@ -1,4 +1,4 @@
-"""What a person who waits at a stage reads: who is missing, and until when they wait at most."""
+"""The wait of a person at a locked stage: who is missing, and until when it lasts at most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -83,10 +83,10 @@ _UNTIL: Final = text(
 
 
 async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig, now: datetime) -> Wait:
-    """What a member reads who waits at this locked stage.
+    """The wait of a member at this locked stage, as the member reads it.
 
-    Nothing may tell who is an agent, and agents are there from the start: only those are named with whom the member has
-    been on an earlier stage.
+    Nothing may show who is an agent, and agents are there from the start. So it names only members whom this one has
+    met on an earlier stage.
     """
     where = {"cohort_id": standing.cohort_id, "stage_id": stage.id}
     until = (await session.one(_UNTIL, {**where, "purpose": WAITING})).until
@@ -140,9 +140,9 @@ async def _for_a_group(
 
 
 def wait_from(position: int, there: int, people: int, lately: Lately) -> int | None:
-    """For how many seconds one waits at this position among so many, until the group of it is complete.
+    """The seconds until the group of the person at this position is complete, among so many who are in the row.
 
-    None while it is not known how people come.
+    None while it is not known how fast people come.
     """
     missing = -(-position // people) * people - there
     if missing <= 0:

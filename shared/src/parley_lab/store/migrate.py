@@ -8,8 +8,8 @@ run `ruff format` on it. A test compares the result of all migrations with `parl
 A migration that is on the main branch is not written anew: databases have it already. A test keeps the hash of each.
 
 Services go on while a migration runs, and those of the commit before run on what it makes, until they are replaced.
-So it adds: tables, columns that may be NULL or have a default, indexes. What has no reader any more goes with a later
-commit. A migration is a transaction. It waits for each lock for 0.2 s at most, since all statements that come later
+So it adds: tables, columns that may be NULL or have a default, indexes. A later commit removes what no code
+reads. A migration is a transaction. It waits for each lock for 0.2 s at most, since all statements that come later
 wait behind it, then begins anew; after a deadlock, too. An index on a big table is built without a lock, in a
 migration of its own:
 
@@ -71,7 +71,7 @@ class Migrations:
 
     @property
     def digest(self) -> str:
-        """The hash of all, stored with the tables that they made: a migration may have been written anew."""
+        """The hash of all migrations, stored with the tables; it differs if one was written anew."""
         return hashlib.sha256(b"".join(path.read_bytes() for path in schema.files_of(self.folder))).hexdigest()
 
 

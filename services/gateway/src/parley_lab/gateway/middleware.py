@@ -1,4 +1,4 @@
-"""Around every request: a correlation id, a limit on what is read, one line in the log, and no error that escapes."""
+"""The outermost layer of every request: a correlation id, a limit of bytes, one line in the log, no escaping error."""
 
 import re
 from time import perf_counter

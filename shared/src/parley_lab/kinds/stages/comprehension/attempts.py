@@ -1,4 +1,4 @@
-"""How far a participant has come with a check: the attempts so far, and what they come to. Pure."""
+"""The attempts of a participant at a check, and their result. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ def key_of(number: int) -> str:
 
 
 def number_of(key: str) -> int | None:
-    """The number of the attempt with this key; None when it is none."""
+    """The number of the attempt with this key; None for another key."""
     number = key.removeprefix(_KEY)
     return int(number) if key.startswith(_KEY) and number.isdigit() else None
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What one participant has answered so far, attempt by attempt; `most` is how many there may be."""
+    """The answers of one participant so far, attempt by attempt; `most`: how many there may be."""
 
     stage: ComprehensionStage
     given: tuple[Mapping[str, Json], ...]
@@ -48,7 +48,7 @@ class Attempts:
 
     @property
     def page(self) -> dict[str, Json]:
-        """What is stored for the whole page in the end: the last answers, and what they came to."""
+        """The page that is stored in the end: the last answers, and their result."""
         return {**self.given[-1], "attempts": len(self.given), "passed": self.is_passed}
 
 
