@@ -18,6 +18,15 @@ from parley_lab.store.facts import FLUSH_WITH, Event
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
+# An answer is final: only a row that is not completed is written anew.
+UNLESS_FINAL: Final = """
+    ON CONFLICT (member_id, stage_id, key) DO UPDATE
+        SET value = excluded.value, valid = excluded.valid, passed = excluded.passed, invalid = excluded.invalid,
+            marks = excluded.marks, completed_at = excluded.completed_at, written_at = excluded.written_at,
+            counted_at = excluded.counted_at, revision = answers.revision + 1
+        WHERE answers.completed_at IS NULL
+"""
+
 # The calls are recorded in any case: they were paid. The members' locks come first, for a caller that does not hold
 # them, and a row is looked at again if it was waited for.
 _ANSWERS: Final = f"""
@@ -58,10 +67,7 @@ _ANSWERS: Final = f"""
     ), entry AS (
         INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, completed_at, written_at)
         SELECT a.member_id, a.stage_id, a.key, a.cohort_id, a.value, true, :now, :now FROM answered a
-        ON CONFLICT (member_id, stage_id, key) DO UPDATE
-            SET value = excluded.value, valid = excluded.valid, invalid = excluded.invalid,
-                completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
-            WHERE answers.completed_at IS NULL
+        {UNLESS_FINAL}
         RETURNING 1
     )
 """  # noqa: S608 - put together from constants
@@ -125,7 +131,7 @@ def _as_fragments(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _ANSWER = text(
-    """
+    f"""
     WITH answered AS (
         UPDATE asks SET state = :state, reason = :reason, closed_at = :now WHERE id = :ask_id AND state = 'open'
         RETURNING member_id, stage_id, key, cohort_id
@@ -138,14 +144,11 @@ _ANSWER = text(
         SELECT a.member_id, a.stage_id, a.key, a.cohort_id, CAST(:value AS jsonb), :valid, CAST(:invalid AS jsonb),
             CAST(:marks AS jsonb), :now, :now
         FROM answered a
-        ON CONFLICT (member_id, stage_id, key) DO UPDATE
-            SET value = excluded.value, valid = excluded.valid, invalid = excluded.invalid, marks = excluded.marks,
-                completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
-            WHERE answers.completed_at IS NULL
+        {UNLESS_FINAL}
         RETURNING 1
     )
     SELECT EXISTS (SELECT FROM answered) AS passed
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
@@ -183,18 +186,15 @@ async def answer_with_substitute(
 
 
 _PAGE = text(
-    """
+    f"""
     INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, marks, completed_at, written_at)
     VALUES (:member_id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb),
         nullif(CAST(:missing AS jsonb) || coalesce((
             SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
-            WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key), '{}'), '{}'),
-        nullif(CAST(:marks AS jsonb), '{}'), :now, :now)
-    ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET value = excluded.value, invalid = excluded.invalid, marks = excluded.marks,
-            completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
-        WHERE answers.completed_at IS NULL
-    """
+            WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key), '{{}}'), '{{}}'),
+        nullif(CAST(:marks AS jsonb), '{{}}'), :now, :now)
+    {UNLESS_FINAL}
+    """  # noqa: S608 - put together from constants
 )
 
 

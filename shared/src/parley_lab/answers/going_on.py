@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import text
 
 from parley_lab.answers.advancing import depends_on_member, end_member, move_on, record_move
+from parley_lab.answers.answering import UNLESS_FINAL
 from parley_lab.kinds import PAGE, Done, End, Json, Pay
 from parley_lab.kinds.effects import SetProfile
 from parley_lab.members.alerts import raise_alert_about
@@ -124,10 +125,7 @@ _GO_ON_QUIETLY: Final = text(
                 WHERE e.member_id = p.id AND e.stage_id = p.stage_id AND e.key <> p.key),
             p.now, p.now
         FROM passed p
-        ON CONFLICT (member_id, stage_id, key) DO UPDATE
-            SET value = excluded.value, invalid = excluded.invalid, marks = excluded.marks,
-                completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
-            WHERE answers.completed_at IS NULL
+        {UNLESS_FINAL}
     ), {EVENTS_OF_MANY}
     """  # noqa: S608 - put together from constants
 )

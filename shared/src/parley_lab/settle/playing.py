@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from parley_lab.answers.answering import UNLESS_FINAL
 from parley_lab.contracts.lives import OUT
 from parley_lab.kinds import Json
 from parley_lab.store.session import Session
@@ -23,7 +24,7 @@ class MemberIsBack(Exception):
 # Who has gone or is paused is asked again under the lock of its row: nothing may count for who is back. What a paused
 # member was asked is asked no more.
 _PASSED = text(
-    """
+    f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:answers AS jsonb)) AS g(member_id uuid, key text, value jsonb)
     ), gone AS (
@@ -48,12 +49,8 @@ _PASSED = text(
         counted_at)
     SELECT g.member_id, :stage_id, g.key, :cohort_id, g.value, false, true, :now, :now, :as_of
     FROM given g JOIN gone ON gone.id = g.member_id
-    ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET value = excluded.value, valid = excluded.valid, passed = excluded.passed,
-            completed_at = excluded.completed_at, written_at = excluded.written_at, counted_at = excluded.counted_at,
-            revision = answers.revision + 1
-        WHERE answers.completed_at IS NULL
-    """
+    {UNLESS_FINAL}
+    """  # noqa: S608 - put together from constants
 )
 
 
