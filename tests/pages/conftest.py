@@ -60,6 +60,11 @@ class RunningLab:
         found: dict[str, Any] = self.ask("GET", f"/v1/experiments/{created['id']}")
         return found
 
+    def end_all(self) -> None:
+        """End what still runs: the lab would look after its members to the end of the tests."""
+        for running in self.ask("GET", "/v1/experiments?status=running")["experiments"]:
+            self.ask("POST", f"/v1/experiments/{running['id']}/end")
+
 
 @pytest.fixture(scope="session")
 def lab(
@@ -68,6 +73,14 @@ def lab(
     """One lab for all tests of a process; each test starts experiments of its own."""
     with running_lab(postgres_server, template_database, tmp_path_factory.mktemp("pages"), {}) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def _end_experiments(request: pytest.FixtureRequest) -> Iterator[None]:
+    lab = request.getfixturevalue("lab") if "lab" in request.fixturenames else None
+    yield
+    if isinstance(lab, RunningLab):
+        lab.end_all()
 
 
 @contextmanager
