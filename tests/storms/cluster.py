@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,10 +42,10 @@ _QUICKER: Final = {
 
 
 class Nursery:
-    """Starts services; see `tests.storms.nursery`. `python` is the interpreter of their code."""
+    """Starts services of these kinds; see `tests.storms.nursery`. `python` is the interpreter of their code."""
 
-    def __init__(self, python: str = sys.executable) -> None:
-        self._modules = {kind: module_in(python, f"parley_lab.{kind}") for kind in SEVERAL}
+    def __init__(self, kinds: Iterable[str], python: str) -> None:
+        self._modules = {kind: module_in(python, f"parley_lab.{kind}") for kind in kinds}
         self._process = subprocess.Popen(
             [python, "-m", "tests.storms.nursery", *self._modules.values()],
             cwd=_ROOT,
@@ -170,7 +170,7 @@ async def cluster(
     folder: Path, common: Mapping[str, str], *, several: Mapping[str, int] = SEVERAL, python: str = sys.executable
 ) -> AsyncIterator[Cluster]:
     """All services, ready, until the block ends; `python` is the interpreter of their code."""
-    nursery = Nursery(python)
+    nursery = Nursery(several, python)
     made = Cluster(folder, common, nursery, several)
     try:
         for one in made.services:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,6 +18,7 @@ from tests.operators.processes import KEY
 from tests.storms.checker import check, made_again
 from tests.storms.client import Client
 from tests.storms.cluster import Cluster, cluster
+from tests.storms.kinds import SEVERAL
 from tests.storms.lab import calling
 from tests.storms.ledger import Ledger
 from tests.storms.listening import listen
@@ -37,13 +38,25 @@ pytestmark = [
 QUEUES = [ORCHESTRATOR, AGENT_STEPS, *map(provider_queue, ("mock", "openai", "hf-inference"))]
 
 
+TWO_GATEWAYS = {"prompt_builder": 1, "gateway": 2}
+"""A lab whose pages open."""
+TWO_GATEWAYS_AND_TALKS = {**TWO_GATEWAYS, "orchestrator": 1, "agent_worker": 1}
+
+
 @pytest.fixture
 def models() -> Models:
     return Models(seed=1)
 
 
 @pytest.fixture
-async def running(tmp_path: Path, database_url: str, amqp_url: str, models: Models) -> AsyncIterator[Cluster]:
+def several() -> Mapping[str, int]:
+    return SEVERAL
+
+
+@pytest.fixture
+async def running(
+    tmp_path: Path, database_url: str, amqp_url: str, models: Models, several: Mapping[str, int]
+) -> AsyncIterator[Cluster]:
     broker = RabbitBroker(amqp_url, queues=QUEUES)
     async with models.endpoint:
         common = {
@@ -52,7 +65,7 @@ async def running(tmp_path: Path, database_url: str, amqp_url: str, models: Mode
             "PARLEY_AMQP_PREFIX": broker.prefix,
             **calling(models.endpoint.base_url),
         }
-        async with cluster(tmp_path, common) as services:
+        async with cluster(tmp_path, common, several=several) as services:
             yield services
     await broker.close()
 
@@ -93,6 +106,7 @@ async def _has_heard(ledger: Ledger) -> bool:
     return any(one.messages for one in ledger.streams)
 
 
+@pytest.mark.parametrize("several", [TWO_GATEWAYS_AND_TALKS], ids=["two gateways"])
 async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(running: Cluster) -> None:
     one, other = running.gateways
     ledger, staff = Ledger(), Client([one], KEY, Random(1))
@@ -116,6 +130,7 @@ async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(
         await staff.close()
 
 
+@pytest.mark.parametrize("several", [TWO_GATEWAYS], ids=["two gateways"])
 async def test_a_page_of_one_gateway_has_the_policy_and_the_files_of_the_other(running: Cluster) -> None:
     one, other = running.gateways
     async with httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
