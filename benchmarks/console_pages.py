@@ -199,7 +199,7 @@ async def run(database_url: str) -> None:
     set_up_logs("lab", stream=StringIO())
     servers = ServerSettings(database_url=database_url, amqp_url=None)
     with TemporaryDirectory() as folder:
-        large = await gather(database_url, Path(folder) / "lab")
+        large = _large(database_url) or await gather(database_url, Path(folder) / "lab")
         environ = {**os.environ, "LLM_USE_MOCK": "true"}
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=0) as lab:
             key = (Path(folder) / "lab" / "api-key").read_text().strip()
@@ -208,9 +208,19 @@ async def run(database_url: str) -> None:
             await in_browser(lab.url, key, large)
 
 
+def _large(database_url: str) -> UUID | None:
+    """The large experiment of a database that was filled before."""
+    with psycopg.connect(database_url) as connection:
+        if connection.execute("SELECT to_regclass('cohorts')").fetchone() == (None,):
+            return None
+        largest = "SELECT experiment_id FROM cohorts GROUP BY 1 HAVING count(*) >= %s LIMIT 1"
+        found = connection.execute(largest, (GROUPS,)).fetchone()
+    return found[0] if found else None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description="Measure the pages of the console in a lab that has gathered much.")
-    parser.add_argument("--database", help="one to keep, filled for the first time (default: one of its own)")
+    parser.add_argument("--database", help="one to keep, filled if it is empty (default: one of its own)")
     options = parser.parse_args(arguments)
     if options.database:
         uvloop.run(run(options.database))

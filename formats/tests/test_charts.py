@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parley_lab.base.errors import NotFound
-from parley_lab.formats.exports import chart, charts
+from parley_lab.formats.exports import chart, chart_heads
 from parley_lab.formats.exports.charts import MOST_ROWS
 
 
@@ -40,12 +40,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_numbers_and_options_of_pages_have_a_chart_and_free_texts_have_none(folder: Path) -> None:
-    found = {one.id: one for one in charts(folder)}
+    found = chart_heads(folder)
+    age = chart(folder, "answers-before-age")
 
-    assert list(found) == ["flow", "answers-before-age", "answers-before-town"]
-    assert found["answers-before-age"].rows == [["c1/m1", "a", 41.0, ""]]
-    assert found["answers-before-age"].title == "How old?"
-    assert chart(folder, "answers-before-town") == found["answers-before-town"]
+    assert [one.id for one in found] == ["flow", "answers-before-age", "answers-before-town"]
+    assert [(one.title, one.rows, one.is_made_up) for one in found[1:]] == [
+        ("How old?", 1, False),
+        ("Where?", 1, False),
+    ]
+    assert (age.rows, age.title) == ([["c1/m1", "a", 41.0, ""]], "How old?")
+    assert chart(folder, "answers-before-town").rows == [["c1/m1", "a", "b", "Bern"]]
     with pytest.raises(NotFound):
         chart(folder, "talk")
 
@@ -57,7 +61,7 @@ def test_options_of_a_question_of_a_row_have_a_chart_and_parts_of_its_answer_hav
     ]
     write(tmp_path, "answers", (*ANSWERS, "row"), *lines)
 
-    assert [one.id for one in charts(tmp_path)] == ["answers-page-k2.town"]
+    assert [one.id for one in chart_heads(tmp_path)] == ["answers-page-k2.town"]
 
 
 @pytest.mark.parametrize(("arms", "is_split"), [(1, False), (2, True), (7, True), (8, False)])
@@ -74,7 +78,8 @@ def test_a_chart_is_made_of_a_file_with_a_cell_of_any_length(tmp_path: Path) -> 
     write(tmp_path, "answers", ANSWERS, long)
 
     code = (
-        "import sys, pathlib; from parley_lab.formats.exports import charts; print(charts(pathlib.Path(sys.argv[1])))"
+        "import sys, pathlib; from parley_lab.formats.exports import chart_heads as heads;"
+        " print(heads(pathlib.Path(sys.argv[1])))"
     )
 
     # In a process that has read nothing else: the limit of Python's reader is one of the process.
@@ -92,12 +97,14 @@ def test_a_chart_of_too_many_rows_says_so(tmp_path: Path) -> None:
     assert len(found.rows) == MOST_ROWS
     assert found.cautions == [f"The first {MOST_ROWS} of {MOST_ROWS + 1} rows are drawn."]
     assert not found.is_made_up
+    assert [one.rows for one in chart_heads(tmp_path)] == [MOST_ROWS]
 
 
 def test_an_arena_has_a_curve_over_alpha_where_opponents_play_by_chance(tmp_path: Path) -> None:
     columns = ("player", "name", "alpha", "count", "mean", "low", "high")
     write(tmp_path, "cooperation_over_alpha", columns, ("tft", "Tit", 0.25, 2, 0.3, "", ""))
 
-    (found,) = charts(tmp_path)
+    (found,) = chart_heads(tmp_path)
 
-    assert (found.id, found.rows) == ("cooperation-over-alpha", [["Tit", 0.25, 0.3, None, None]])
+    assert (found.id, found.rows) == ("cooperation-over-alpha", 1)
+    assert chart(tmp_path, found.id).rows == [["Tit", 0.25, 0.3, None, None]]

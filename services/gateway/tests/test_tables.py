@@ -5,12 +5,15 @@ import csv
 import io
 import zipfile
 from collections import Counter
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
+from parley_lab.formats.exports import export, row_counts
 from parley_lab.formats.importing import XLSX
 from parley_lab.formats.testing.workbooks import base_values, xlsx_of
 from parley_lab.gateway import tables
@@ -174,6 +177,24 @@ async def test_the_rows_of_each_chart_are_those_of_its_file(api: Api) -> None:
         assert chart["spec"]["data"] == {"name": "rows"}
     assert len(found[0]["rows"]) == len(files["participants"]) - 1
     assert missing.status_code == 404
+
+
+async def test_long_tables_are_written_as_far_as_they_are_read(api: Api, tmp_path: Path) -> None:
+    talk = {"id": "talk", "kind": "group_chat"}
+    experiment_id = await api.running(stages=[talk], cohorts=[{"seats": [{"open": True}]}])
+    token = await api.join(experiment_id, "Ada")
+    await api.settle(experiment_id)
+    thread = f"/v1/me/threads/{await api.thread(token)}/messages"
+    for words in ("One.", "Two.", "Three."):
+        said = await api.participant(token, "POST", thread, json={"text": words, "client_message_id": words})
+        assert said.status_code == 201, said.text
+    whole = (await exported(api, experiment_id))["messages"]
+
+    await export(api.database, UUID(experiment_id), tmp_path, api.clock.now(), formats=("csv",), most_rows=2)
+
+    with (tmp_path / "messages.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == whole[:3]
+    assert row_counts(tmp_path)["messages.csv"] == 3
 
 
 def as_written(cell: str | float | None) -> str:

@@ -210,11 +210,29 @@ async def models_called(session: ReadSession, experiment_id: UUID) -> list[dict[
     return [row._asdict() for row in rows]
 
 
-async def section(session: Session, name: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
-    """The rows of one of `SECTIONS`, with few of them in memory at a time."""
+async def section(
+    session: Session, name: str, experiment_id: UUID, *, most: int | None = None
+) -> AsyncIterator[Mapping[str, Any]]:
+    """The rows of one of `SECTIONS`, with few of them in memory at a time; `most`: only so many, the first ones."""
     optional = ONLY_WHERE_GIVEN.get(name, ())
-    async for row in _stream(session, SECTIONS[name], experiment_id):
-        yield {column: value for column, value in row.items() if value is not None or column not in optional}
+    statement = SECTIONS[name] if most is None else f"SELECT * FROM ({SECTIONS[name]}) x LIMIT {most:d}"
+    async for row in _stream(session, statement, experiment_id):
+        if optional:
+            yield {column: value for column, value in row.items() if value is not None or column not in optional}
+        else:
+            yield row
+
+
+_COUNTS: Final = f"""
+    SELECT (SELECT count(*) FROM messages g JOIN threads x ON x.id = g.thread_id {OF_COHORT}) AS messages,
+        (SELECT count(*) FROM {CALLS}) AS model_calls
+"""
+
+
+async def counts(session: ReadSession, experiment_id: UUID) -> Mapping[str, int]:
+    """The number of rows of the sections that are as long as what was said and asked."""
+    row = await session.one(_as_text(_COUNTS), {"experiment_id": experiment_id})
+    return {"messages": row.messages, "model_calls": row.model_calls}
 
 
 async def conversations(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:

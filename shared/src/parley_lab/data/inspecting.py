@@ -182,9 +182,9 @@ async def messages(
     return rows[::-1] if is_backwards else rows
 
 
+# The calls of the page are chosen by id and time alone: whole rows of all calls are too long to be sorted in memory.
 _OF_CALLS: Final = """
-    FROM cohorts c JOIN drafts d ON d.cohort_id = c.id JOIN model_calls x ON x.draft_id = d.id
-        JOIN members m ON m.id = d.member_id
+    SELECT x.id, x.started_at FROM cohorts c JOIN drafts d ON d.cohort_id = c.id JOIN model_calls x ON x.draft_id = d.id
     WHERE c.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
         AND (CAST(:member_id AS uuid) IS NULL OR d.member_id = :member_id)
         AND (CAST(:stage_id AS text) IS NULL OR d.stage_id = :stage_id)
@@ -195,17 +195,25 @@ _CALL: Final = """
         d.state AS draft_state, x.part, x.attempt, x.status, x.error, x.provider,
         coalesce(x.model_returned, x.model_asked) AS model, x.endpoint, x.model_mode, x.tokens_in, x.tokens_out, x.cost,
         x.started_at, x.finished_at, round(extract(epoch FROM x.finished_at - x.started_at) * 1000) AS milliseconds
+    FROM page JOIN model_calls x ON x.id = page.id JOIN drafts d ON d.id = x.draft_id
+        JOIN cohorts c ON c.id = d.cohort_id JOIN members m ON m.id = d.member_id
 """
 _NEWEST_CALLS: Final = text(
     f"""
-    {_CALL} {_OF_CALLS} AND (CAST(:at AS timestamptz) IS NULL OR (x.started_at, x.id) < (:at, CAST(:id AS uuid)))
-    ORDER BY x.started_at DESC, x.id DESC LIMIT :most
+    WITH page AS (
+        {_OF_CALLS} AND (CAST(:at AS timestamptz) IS NULL OR (x.started_at, x.id) < (:at, CAST(:id AS uuid)))
+        ORDER BY x.started_at DESC, x.id DESC LIMIT :most
+    )
+    {_CALL} ORDER BY x.started_at DESC, x.id DESC
     """
 )
 _OLDEST_CALLS: Final = text(
     f"""
-    {_CALL} {_OF_CALLS} AND (CAST(:at AS timestamptz) IS NULL OR (x.started_at, x.id) > (:at, CAST(:id AS uuid)))
-    ORDER BY x.started_at, x.id LIMIT :most
+    WITH page AS (
+        {_OF_CALLS} AND (CAST(:at AS timestamptz) IS NULL OR (x.started_at, x.id) > (:at, CAST(:id AS uuid)))
+        ORDER BY x.started_at, x.id LIMIT :most
+    )
+    {_CALL} ORDER BY x.started_at, x.id
     """
 )
 

@@ -44,48 +44,43 @@ _PAGE: Final = """
         AND (CAST(:is_archived AS bool) IS NULL OR (archived_at IS NOT NULL) = :is_archived)
         AND (CAST(:is_test AS bool) IS NULL OR is_test = :is_test)
 """
-# All rows of the page are grouped at once, and not counted for one experiment after the other.
+# One experiment after the other, by the indexes of its rows: grouped at once, all members of the lab would be read.
 _COUNTED: Final = f"""
-    , of_members AS (
-        SELECT m.experiment_id,
-            count(*) FILTER (WHERE m.player = 'person' AND m.status IN {in_sql(STILL_IN)}) AS people,
-            count(*) FILTER (WHERE m.player <> 'person' AND m.status IN {in_sql(STILL_IN)}) AS agents,
-            count(*) FILTER (WHERE m.status IN {in_sql(TAKING_PART)} AND u.cohort_id IS NULL) AS waiting,
-            count(*) FILTER (WHERE m.player = 'person' AND m.status IN {in_sql(TAKING_PART)} AND p.gone_at IS NOT NULL)
-                AS gone,
-            count(*) FILTER (WHERE m.status = 'completed') AS through,
-            count(*) FILTER (WHERE m.status IN {in_sql(OUT)}) AS out,
-            count(*) FILTER (WHERE m.status = 'expected') AS expected
-        FROM page JOIN members m ON m.experiment_id = page.id AND m.kind = 'participant'
-            LEFT JOIN cohort_stages u ON u.cohort_id = m.cohort_id AND u.stage_id = m.stage_ids[m.position + 1]
-            LEFT JOIN presence p ON p.member_id = m.id
-        GROUP BY 1
-    ), of_planned AS (
-        SELECT p.experiment_id, sum(p.people) AS people
-        FROM page JOIN planned_cohorts p ON p.experiment_id = page.id GROUP BY 1
-    ), of_threads AS (
-        SELECT c.experiment_id, sum(t.last_seq) AS messages
-        FROM page JOIN cohorts c ON c.experiment_id = page.id JOIN threads t ON t.cohort_id = c.id GROUP BY 1
-    ), of_calls AS (
-        SELECT c.experiment_id, count(*) AS calls, count(*) FILTER (WHERE x.cost IS NULL) AS unpriced,
-            sum(x.cost) AS cost
-        FROM page JOIN cohorts c ON c.experiment_id = page.id JOIN drafts d ON d.cohort_id = c.id
-            JOIN model_calls x ON x.draft_id = d.id
-        GROUP BY 1
-    ), of_alerts AS (
-        SELECT a.experiment_id, count(*) AS open
-        FROM page JOIN alerts a ON a.experiment_id = page.id AND a.resolved_at IS NULL GROUP BY 1
-    )
     SELECT e.id, e.name, e.study, e.status, e.pace, e.model_mode, e.seed, e.is_test, e.created_at, e.started_at,
         e.ended_at, e.paused_at, e.pause_reason, e.archived_at IS NOT NULL AS is_archived,
-        coalesce(m.people, 0) AS people, coalesce(m.agents, 0) AS agents, coalesce(m.waiting, 0) AS waiting,
-        coalesce(m.gone, 0) AS gone, coalesce(m.through, 0) AS through, coalesce(m.out, 0) AS out,
-        coalesce(m.expected, 0) + coalesce(p.people, 0) AS open_seats, coalesce(t.messages, 0) AS messages,
-        coalesce(k.calls, 0) AS model_calls, coalesce(k.unpriced, 0) AS unpriced_calls, k.cost,
-        coalesce(a.open, 0) AS alerts_open
-    FROM page JOIN experiments e ON e.id = page.id LEFT JOIN of_members m ON m.experiment_id = e.id
-        LEFT JOIN of_planned p ON p.experiment_id = e.id LEFT JOIN of_threads t ON t.experiment_id = e.id
-        LEFT JOIN of_calls k ON k.experiment_id = e.id LEFT JOIN of_alerts a ON a.experiment_id = e.id
+        m.people, m.agents, m.waiting, m.gone, m.through, m.out, m.expected + coalesce(p.people, 0) AS open_seats,
+        coalesce(t.messages, 0) AS messages, k.calls AS model_calls, k.unpriced AS unpriced_calls, k.cost,
+        a.open AS alerts_open
+    FROM page JOIN experiments e ON e.id = page.id
+        CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE m.player = 'person' AND m.status IN {in_sql(STILL_IN)}) AS people,
+                count(*) FILTER (WHERE m.player <> 'person' AND m.status IN {in_sql(STILL_IN)}) AS agents,
+                count(*) FILTER (WHERE m.status IN {in_sql(TAKING_PART)} AND u.cohort_id IS NULL) AS waiting,
+                count(*) FILTER (WHERE m.player = 'person' AND m.status IN {in_sql(TAKING_PART)}
+                    AND p.gone_at IS NOT NULL) AS gone,
+                count(*) FILTER (WHERE m.status = 'completed') AS through,
+                count(*) FILTER (WHERE m.status IN {in_sql(OUT)}) AS out,
+                count(*) FILTER (WHERE m.status = 'expected') AS expected
+            FROM members m
+                LEFT JOIN cohort_stages u ON u.cohort_id = m.cohort_id AND u.stage_id = m.stage_ids[m.position + 1]
+                LEFT JOIN presence p ON p.member_id = m.id
+            WHERE m.experiment_id = page.id AND m.kind = 'participant'
+        ) m
+        CROSS JOIN LATERAL (
+            SELECT sum(p.people) AS people FROM planned_cohorts p WHERE p.experiment_id = page.id
+        ) p
+        CROSS JOIN LATERAL (
+            SELECT sum(t.last_seq) AS messages FROM cohorts c JOIN threads t ON t.cohort_id = c.id
+            WHERE c.experiment_id = page.id
+        ) t
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS calls, count(*) FILTER (WHERE x.cost IS NULL) AS unpriced, sum(x.cost) AS cost
+            FROM cohorts c JOIN drafts d ON d.cohort_id = c.id JOIN model_calls x ON x.draft_id = d.id
+            WHERE c.experiment_id = page.id
+        ) k
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS open FROM alerts a WHERE a.experiment_id = page.id AND a.resolved_at IS NULL
+        ) a
 """  # noqa: S608 - put together from constants
 _NEWEST: Final = text(
     f"""

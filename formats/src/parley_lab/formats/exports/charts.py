@@ -1,18 +1,21 @@
 """Charts of an experiment: Vega-Lite specifications over rows of its data files, which pages and notebooks draw."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from parley_lab.base import csv_reading
 from parley_lab.base.errors import NotFound
+from parley_lab.formats.exports.files import row_counts
 
 Cell = str | float | None
 Spec = Mapping[str, Any]
 
 MOST_ROWS: Final = 10_000
-"""Of one chart; a caution says that there are more."""
+"""Of one chart; a caution says that there are more. Charts need no more rows of `LONG_TABLES`."""
 _MOST_ARMS: Final = 7
 """With more arms nothing is split by arm: readers cannot tell so many colours apart."""
 _MOST_QUESTIONS: Final = 24
@@ -50,10 +53,30 @@ class _Wanted:
     only: Mapping[str, str] = field(default_factory=dict)
 
 
-def charts(folder: Path) -> list[Chart]:
-    """All charts of the data files in this folder; a chart without rows is left out."""
-    wanted = [*_at_once(folder), *_of_answers(folder, _arms(folder))]
-    return [one for one in (_chart(folder, each) for each in wanted) if one.rows]
+@dataclass(frozen=True, slots=True)
+class ChartHead:
+    """A chart of which only is known what it is of; `rows` is how many it draws."""
+
+    id: str
+    title: str
+    table: str
+    rows: int
+    is_made_up: bool
+
+
+def chart_heads(folder: Path) -> list[ChartHead]:
+    """All charts of the data files in this folder; a chart without rows is left out. Long tables are not read."""
+    heads = [_head(folder, one, None) for one in _at_once(folder)]
+    heads += [_head(folder, one, count) for one, count in _of_answers(folder, _arms(folder))]
+    return [one for one in heads if one.rows]
+
+
+def _head(folder: Path, wanted: _Wanted, count: int | None) -> ChartHead:
+    """count: the rows of the chart, where they are known."""
+    if count is None:
+        count = sum(1 for _ in _choose(folder, wanted)) if wanted.only else _length(folder, wanted.table)
+    first = next(_rows(folder, wanted.table, ("made_up",)), ("no",))
+    return ChartHead(wanted.id, wanted.title, wanted.table, min(count, MOST_ROWS), first != ("no",))
 
 
 def chart(folder: Path, chart_id: str) -> Chart:
@@ -63,7 +86,7 @@ def chart(folder: Path, chart_id: str) -> Chart:
         NotFound: there is no such chart.
     """
     known = [one for one in _at_once(folder) if one.id == chart_id]
-    known = known or [one for one in _of_answers(folder, _arms(folder)) if one.id == chart_id]
+    known = known or [one for one, _ in _of_answers(folder, _arms(folder)) if one.id == chart_id]
     found = _chart(folder, known[0]) if known else None
     if found is None or not found.rows:
         raise NotFound("There is no such chart.")
@@ -77,22 +100,29 @@ def _at_once(folder: Path) -> Iterator[_Wanted]:
 
 
 def _arms(folder: Path) -> Sequence[str]:
-    return sorted({row["treatment"] for row in _rows(folder, "participants")} - {""})
+    return sorted({arm for (arm,) in _rows(folder, "participants", ("treatment",))} - {""})
 
 
 def _chart(folder: Path, wanted: _Wanted) -> Chart:
-    rows: list[Sequence[Cell]] = []
-    count, is_made_up = 0, False
-    for row in _rows(folder, wanted.table):
-        if any(row.get(name) != value for name, value in wanted.only.items()):
-            continue
-        count += 1
-        is_made_up = is_made_up or row["made_up"] != "no"
-        if len(rows) < MOST_ROWS:
-            rows.append([_cell(row.get(name, ""), name in wanted.numbers) for name in wanted.columns])
+    found = [*islice(_choose(folder, wanted), MOST_ROWS)]
+    count = len(found)
+    if count == MOST_ROWS:
+        count = sum(1 for _ in _choose(folder, wanted)) if wanted.only else _length(folder, wanted.table)
+    are_numbers = [name in wanted.numbers for name in wanted.columns]
+    rows = [[*map(_cell, cells, are_numbers)] for _, *cells in found]
     cautions = [f"The first {MOST_ROWS} of {count} rows are drawn."] if count > MOST_ROWS else []
     spec = {"$schema": _SCHEMA, "data": {"name": "rows"}, **wanted.spec}
+    # All rows of a table are of one run.
+    is_made_up = bool(found) and found[0][0] != "no"
     return Chart(wanted.id, wanted.title, wanted.table, wanted.columns, rows, spec, is_made_up, cautions)
+
+
+def _choose(folder: Path, wanted: _Wanted) -> Iterator[tuple[str, ...]]:
+    """The rows of a chart: whether they are made up, then the cells that it draws."""
+    names, values = tuple(wanted.only), tuple(wanted.only.values())
+    for row in _rows(folder, wanted.table, (*names, "made_up", *wanted.columns)):
+        if row[: len(names)] == values:
+            yield row[len(names) :]
 
 
 def _cell(text: str, is_number: bool) -> Cell:
@@ -101,11 +131,23 @@ def _cell(text: str, is_number: bool) -> Cell:
     return float(text) if text else None
 
 
-def _rows(folder: Path, table: str) -> Iterator[dict[str, str]]:
+def _rows(folder: Path, table: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The cells of these columns; a column that the table lacks is empty."""
     path = folder / f"{table}.csv"
-    if path.is_file():
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from csv_reading.DictReader(file)
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv_reading.reader(file)
+        known = {name: place for place, name in enumerate(next(lines, []))}
+        places = [known.get(name) for name in columns]
+        for line in lines:
+            yield tuple(["" if place is None else line[place] for place in places])
+
+
+def _length(folder: Path, table: str) -> int:
+    """How many rows a table has."""
+    known = row_counts(folder).get(f"{table}.csv")
+    return sum(1 for _ in _rows(folder, table, ())) if known is None else known
 
 
 def _by_arm(arms: Sequence[str]) -> Mapping[str, Any]:
@@ -137,18 +179,22 @@ def _flow(arms: Sequence[str]) -> _Wanted:
     )
 
 
-def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[_Wanted]:
-    """A chart for each question of a page whose answers are numbers or options."""
+_OF_ANSWERS: Final = ("stage", "field", "label", "type", "value", "text", "key", "status", "row")
+
+
+def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[tuple[_Wanted, int]]:
+    """A chart for each question of a page whose answers are numbers or options, and how many of them there are."""
     questions: dict[tuple[str, str], tuple[str, bool, set[str]]] = {}
-    for row in _rows(folder, "answers"):
-        is_number = row["type"] in _NUMBERS
-        is_option = row["text"] != "" and "." not in row["field"].removeprefix(f"{row.get('row')}.")
-        if row["key"] or row["status"] != "valid" or not (is_number or is_option):
+    counts: Counter[tuple[str, str]] = Counter()
+    for stage, field_name, label, kind, value, text, key, status, row in _rows(folder, "answers", _OF_ANSWERS):
+        if key or status != "valid":
             continue
-        _, _, values = questions.setdefault((row["stage"], row["field"]), (row["label"], is_number, set()))
-        values.add(row["value"])
+        counts[stage, field_name] += 1
+        is_number = kind in _NUMBERS
+        if is_number or (text != "" and "." not in field_name.removeprefix(f"{row}.")):
+            questions.setdefault((stage, field_name), (label, is_number, set()))[2].add(value)
     for (stage, name), (label, is_number, values) in list(questions.items())[:_MOST_QUESTIONS]:
-        yield _Wanted(
+        wanted = _Wanted(
             f"answers-{stage}-{name}",
             label or name,
             "answers",
@@ -164,6 +210,7 @@ def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[_Wanted]:
             numbers=("value",) if is_number else (),
             only={"stage": stage, "field": name, "key": "", "status": "valid"},
         )
+        yield wanted, counts[stage, name]
 
 
 def _value(is_number: bool, count: int) -> Spec:
@@ -217,7 +264,7 @@ def _calls() -> _Wanted:
 
 def _of_games(folder: Path) -> Iterator[_Wanted]:
     """Those of an arena, for each convention of its leaderboard one."""
-    conventions = dict.fromkeys(row["convention"] for row in _rows(folder, "leaderboard"))
+    conventions = dict.fromkeys(convention for (convention,) in _rows(folder, "leaderboard", ("convention",)))
     for convention in conventions:
         yield _leaderboard(convention)
     is_dilemma = not (folder / "first_action.csv").is_file()

@@ -1,6 +1,7 @@
 """Writes the data files. A file appears whole or not at all; its texts are unchanged."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.data import exports as reads
 from parley_lab.data.export_sections import SECTIONS
 from parley_lab.design import SCHEMA_VERSION, Resolved
-from parley_lab.formats.data_files import as_indented_json, as_json, csv_file, whole_file
+from parley_lab.formats.data_files import as_indented_json, as_json, cell, csv_file, whole_file
 from parley_lab.formats.exports import balance, rows
 from parley_lab.formats.exports.readers import ReadFor
 from parley_lab.formats.workbook.data import write_data
@@ -28,6 +29,9 @@ from parley_lab.store.session import Database, Session
 EXPORT_VERSION: Final = 2
 """Increases when a change of a file would break scripts that read it."""
 CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv", "members.csv")
+LONG_TABLES: Final = ("messages", "model_calls")
+"""The tables that are as long as what was said and asked."""
+_MANIFEST: Final = "manifest.json"
 _CALLED: Final = COLUMNS_OF_RUN[-2:]
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
@@ -49,11 +53,13 @@ async def export(
     now: datetime,
     *,
     formats: Iterable[str] = ("json", "csv"),
+    most_rows: int | None = None,
 ) -> Written:
     """Write the data of an experiment into `folder`, from one snapshot.
 
-    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced. An experiment from another
-    format also gets the data files of that format, in a folder named after it.
+    `formats`: `json` is data.json, `csv` the tables. `most_rows`: so many rows of `LONG_TABLES`, the first ones; the
+    manifest has the number of all. A file of the same name is replaced. An experiment from another format also gets the
+    data files of that format, in a folder named after it.
     Raises:
         NotFound: there is no such experiment.
     """
@@ -73,16 +79,22 @@ async def export(
             if "csv" in wanted:
                 marks = _marks(experiment, called, made_up)
                 reporters = await _reporters(session, experiment.id)
-                counts.update(await _write_tables(session, experiment, folder, reporters, marks))
+                counts.update(await _write_tables(session, experiment, folder, reporters, marks, most_rows))
                 found = _reports_of(reporters.values())
                 for report in found:
                     counts.update(_write_report(report, folder, marks, {*counts}))
         manifest = _manifest(experiment, called, counts, now, made_up)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
-    with whole_file(folder / "manifest.json") as target:
+    with whole_file(folder / _MANIFEST) as target:
         target.write(as_indented_json(manifest))
     return Written(manifest, found)
+
+
+def row_counts(folder: Path) -> Mapping[str, int]:
+    """The number of rows of each file that an export has written into this folder, by its path there."""
+    manifest = folder / _MANIFEST
+    return json.loads(manifest.read_bytes())["rows"] if manifest.is_file() else {}
 
 
 def _write_origin(
@@ -242,7 +254,12 @@ def _write_report(
 
 
 async def _write_tables(
-    session: Session, experiment: Any, folder: Path, reporters: Mapping[Table, Reporter], marks: Mapping[str, Any]
+    session: Session,
+    experiment: Any,
+    folder: Path,
+    reporters: Mapping[Table, Reporter],
+    marks: Mapping[str, Any],
+    most: int | None,
 ) -> dict[str, int]:
     arms = await _arms(session, experiment.id)
     read_for = ReadFor(arms)
@@ -263,13 +280,13 @@ async def _write_tables(
         (
             "messages.csv",
             rows.MESSAGE_COLUMNS,
-            reads.section(session, "messages", experiment.id),
+            reads.section(session, "messages", experiment.id, most=most),
             lambda row: [row],
         ),
         (
             "model_calls.csv",
             rows.MODEL_CALL_COLUMNS,
-            reads.section(session, "model_calls", experiment.id),
+            reads.section(session, "model_calls", experiment.id, most=most),
             lambda row: [row],
         ),
         (
@@ -296,12 +313,14 @@ async def _write_tables(
         tables.append(("payments.csv", columns, paid, lambda row: [rows.payment(row)]))
     levels = balance.levels(arms)
     factors = list(dict.fromkeys(factor for arm in levels.values() for factor in arm))
-    return {
+    written = {
         name: await _write_csv(
             folder / name, _with_factors(_marked(marks, columns), factors), source, spread, marks, levels
         )
         for name, columns, source, spread in tables
     }
+    all_rows = {} if most is None else await reads.counts(session, experiment.id)
+    return {**written, **{f"{name}.csv": count for name, count in all_rows.items()}}
 
 
 async def _one_by_one(lines: Iterable[Mapping[str, Any]]) -> Rows:
@@ -380,10 +399,11 @@ async def _write_csv(
 ) -> int:
     """levels: the levels of the factors, by treatment."""
     count = 0
+    marked = {name: cell(value) for name, value in marks.items()}
     with csv_file(path, columns) as write:
         async for row in source:
             for line in spread(row):
-                write({**marks, **line, **levels.get(line.get("treatment", ""), {})})
+                write({**marked, **line, **levels.get(line.get("treatment", ""), {})})
                 count += 1
     return count
 

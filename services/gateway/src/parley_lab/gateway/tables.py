@@ -1,12 +1,14 @@
 """The tables of an experiment's data, as the export writes them, read a page at a time.
 
-The files of an experiment are written once and kept for some minutes: a page costs no export of its own.
+The files of an experiment are written once and kept for some minutes: a page costs no export of its own. Long tables
+are written as far as charts and first pages need them, and whole only for those who read on.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
@@ -15,7 +17,16 @@ from uuid import UUID
 from parley_lab.base import csv_reading
 from parley_lab.base.errors import NotFound
 from parley_lab.experiments import listing
-from parley_lab.formats.exports import Chart, chart, charts, export
+from parley_lab.formats.exports import (
+    LONG_TABLES,
+    MOST_ROWS,
+    Chart,
+    ChartHead,
+    chart,
+    chart_heads,
+    export,
+    row_counts,
+)
 from parley_lab.store.session import Database
 
 ResultT = TypeVar("ResultT")
@@ -50,12 +61,16 @@ class _Written:
     at: datetime
 
 
+_Which = tuple[UUID, int | None]
+"""An experiment, and how many rows of its long tables; None: all."""
+
+
 class Tables:
     """The tables of the experiments that were read last."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._written: dict[UUID, _Written] = {}
+        self._written: dict[_Which, _Written] = {}
         self._lock = asyncio.Lock()
 
     async def close(self) -> None:
@@ -67,7 +82,7 @@ class Tables:
 
     async def heads(self, experiment_id: UUID, now: datetime) -> Sequence[TableHead]:
         """Every table, in the order of their names."""
-        return await self._read(experiment_id, now, lambda folder: [_head(folder, one) for one in _files(folder)])
+        return await self._read((experiment_id, MOST_ROWS), now, _heads)
 
     async def page(
         self, experiment_id: UUID, name: str, now: datetime, where: Mapping[str, str], *, after: int, most: int | None
@@ -77,49 +92,59 @@ class Tables:
         Raises:
             NotFound: there is no such table, or no such column in it.
         """
-        return await self._read(experiment_id, now, lambda folder: _page(folder, name, where, after, most))
+        is_short = name not in LONG_TABLES or (not where and most is not None and after + most <= MOST_ROWS)
+        which = experiment_id, MOST_ROWS if is_short else None
+        return await self._read(which, now, lambda folder: _page(folder, name, where, after, most))
 
-    async def charts(self, experiment_id: UUID, now: datetime) -> Sequence[Chart]:
-        """The charts of these tables, with their rows."""
-        return await self._read(experiment_id, now, charts)
+    async def charts(self, experiment_id: UUID, now: datetime) -> Sequence[ChartHead]:
+        """The charts of these tables, without their rows."""
+        return await self._read((experiment_id, MOST_ROWS), now, chart_heads)
 
     async def chart(self, experiment_id: UUID, chart_id: str, now: datetime) -> Chart:
         """Raises: NotFound: there is no such chart."""
-        return await self._read(experiment_id, now, lambda folder: chart(folder, chart_id))
+        return await self._read((experiment_id, MOST_ROWS), now, lambda folder: chart(folder, chart_id))
 
-    async def _read(self, experiment_id: UUID, now: datetime, read: Callable[[Path], ResultT]) -> ResultT:
+    async def _read(self, which: _Which, now: datetime, read: Callable[[Path], ResultT]) -> ResultT:
         # One at a time: no folder is deleted under its reader, and no two requests write the same files.
         async with self._lock:
-            folder = await self._folder(experiment_id, now)
+            folder = await self._folder(which, now)
             return await asyncio.to_thread(read, folder)
 
-    async def _folder(self, experiment_id: UUID, now: datetime) -> Path:
+    async def _folder(self, which: _Which, now: datetime) -> Path:
+        experiment_id, _ = which
         async with self._database.read() as session:
             mark, is_going_on = await listing.mark_of(session, experiment_id)
-        kept = self._written.pop(experiment_id, None)
-        is_new = kept is not None and kept.mark == mark and (not is_going_on or now - kept.at < _FRESH)
-        if kept is None or not is_new:
+
+        def is_new(written: _Written | None) -> bool:
+            return written is not None and written.mark == mark and (not is_going_on or now - written.at < _FRESH)
+
+        whole: _Which = experiment_id, None
+        if is_new(self._written.get(whole)):
+            which = whole
+        kept = self._written.pop(which, None)
+        if kept is None or not is_new(kept):
             if kept is not None:
                 await asyncio.to_thread(kept.folder.cleanup)
-            kept = await self._write(experiment_id, mark, now)
-            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._drop, experiment_id, kept)
-        self._written[experiment_id] = kept
+            kept = await self._write(which, mark, now)
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._drop, which, kept)
+        self._written[which] = kept
         while len(self._written) > _KEPT:
             await asyncio.to_thread(self._written.pop(next(iter(self._written))).folder.cleanup)
         return Path(kept.folder.name)
 
-    def _drop(self, experiment_id: UUID, written: _Written) -> None:
+    def _drop(self, which: _Which, written: _Written) -> None:
         """Delete these files, once no one reads them."""
         if self._lock.locked():
-            asyncio.get_running_loop().call_later(1.0, self._drop, experiment_id, written)
-        elif self._written.get(experiment_id) is written:
-            del self._written[experiment_id]
+            asyncio.get_running_loop().call_later(1.0, self._drop, which, written)
+        elif self._written.get(which) is written:
+            del self._written[which]
             written.folder.cleanup()
 
-    async def _write(self, experiment_id: UUID, mark: str, now: datetime) -> _Written:
+    async def _write(self, which: _Which, mark: str, now: datetime) -> _Written:
+        experiment_id, most = which
         folder = await asyncio.to_thread(TemporaryDirectory, prefix="parley-tables-")
         try:
-            await export(self._database, experiment_id, Path(folder.name), now, formats=("csv",))
+            await export(self._database, experiment_id, Path(folder.name), now, formats=("csv",), most_rows=most)
         except BaseException:
             folder.cleanup()
             raise
@@ -135,10 +160,16 @@ def _name(folder: Path, path: Path) -> str:
     return path.relative_to(folder).as_posix().removesuffix(".csv")
 
 
-def _head(folder: Path, path: Path) -> TableHead:
+def _heads(folder: Path) -> list[TableHead]:
+    counts = row_counts(folder)
+    return [_head(folder, one, counts.get(f"{_name(folder, one)}.csv")) for one in _files(folder)]
+
+
+def _head(folder: Path, path: Path, count: int | None) -> TableHead:
+    """count: how many rows it has, where that is known."""
     lines = _lines(path)
     columns = next(lines, [])
-    return TableHead(_name(folder, path), columns, sum(1 for _ in lines))
+    return TableHead(_name(folder, path), columns, sum(1 for _ in lines) if count is None else count)
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
@@ -155,6 +186,9 @@ def _page(folder: Path, name: str, where: Mapping[str, str], after: int, most: i
     missing = [column for column in where if column not in columns]
     if missing:
         raise NotFound(f"The table has no column {missing[0]!r}.")
+    count = row_counts(folder).get(f"{name}.csv")
+    if not where and count is not None:
+        return TablePage(columns, [*islice(lines, after, None if most is None else after + most)], count)
     wanted = [(columns.index(column), value) for column, value in where.items()]
     rows: list[list[str]] = []
     found = 0

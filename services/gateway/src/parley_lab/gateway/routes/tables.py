@@ -85,11 +85,7 @@ async def list_charts(experiment_id: UUID, context: InContext, key: ApiKey) -> C
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
     found = await context.tables.charts(experiment_id, context.clock.now())
-    heads = [
-        ChartHead(id=one.id, title=one.title, table=one.table, rows=len(one.rows), is_made_up=one.is_made_up)
-        for one in found
-    ]
-    return ChartList(charts=heads)
+    return ChartList(charts=[ChartHead.model_validate(one, from_attributes=True) for one in found])
 
 
 @router.get("/experiments/{experiment_id}/charts/{chart_id}", summary="A chart with its rows")

@@ -24,7 +24,7 @@ export function Home() {
   const [shown, setShown] = useState(A_PAGE);
   const asking = wanted();
   const list = useLoaded(() => get(`/experiments${query({ ...asking, limit: shown })}`), [JSON.stringify(asking), shown]);
-  useNews(list.again);
+  useNews(list);
   const isEmpty = list.data?.experiments.length === 0 && asking.name === "" && asking.status === "" && !asking.is_archived;
   return html`${h(Head, { title: t("Experiments"), children: isEmpty ? null : h(Press, { kind: "primary", icon: "plus", onPress: () => ask({ new: "1" }), children: t("New experiment") }) })}
     ${isEmpty ? null : h(Filters, {})}
@@ -33,15 +33,15 @@ export function Home() {
     ${asked("new") ? h(Dialog, { title: t("New experiment"), isWide: true, onClose: () => ask({ new: "" }), children: h(Lazy, { load: () => import("./new.js"), props: {} }) }) : null}${h(Acts, {})}`;
 }
 
-/** Read the list again soon after something has changed in any experiment. @param {() => Promise<void>} again */
-function useNews(again) {
-  const reading = useRef(again);
-  reading.current = again;
+/** Read the list again soon after something has changed in any experiment, and not while it is read. @param {{ isLoading: boolean, again: () => Promise<void> }} list */
+function useNews(list) {
+  const newest = useRef(list);
+  newest.current = list;
   useEffect(() => {
     let timer = 0;
     const soon = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => void reading.current(), TOGETHER_MS);
+      timer = setTimeout(() => (newest.current.isLoading ? soon() : void newest.current.again()), TOGETHER_MS);
     };
     const stop = followAll(soon);
     return () => {

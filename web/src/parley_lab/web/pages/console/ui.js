@@ -7,6 +7,7 @@ import { t } from "./words.js";
 
 /** How long dots say enough. */
 const LONG_WAIT_MS = 2000;
+const SHOWN_PROBLEMS = 50;
 
 /**
  * @param {{ children: any, onPress: () => any, icon?: string, kind?: "primary" | "plain" | "bare" | "danger", isDisabled?: boolean,
@@ -62,7 +63,9 @@ export function Failure({ error, onAgain }) {
 function Problems({ error }) {
   const problems = error?.problems ?? [];
   if (problems.length === 0) return null;
-  return html`<ul>${problems.slice(0, 50).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>`;
+  const more = problems.length - SHOWN_PROBLEMS;
+  return html`<ul>${problems.slice(0, SHOWN_PROBLEMS).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>
+    ${more > 0 ? html`<p class="c-small">${t("{count} more problem|{count} more problems", { count: more })}</p>` : null}`;
 }
 
 /** The codes of problems whose `wrong` and `hint` say all that people need. */
@@ -86,21 +89,30 @@ export const Empty = ({ children }) => html`<div class="c-empty">${children}</di
  */
 export function useLoaded(load, inputs) {
   const [state, setState] = useState(/** @type {{ data: T | null, error: unknown, isLoading: boolean }} */ ({ data: null, error: null, isLoading: true }));
-  const turn = useRef(0);
+  /** The number of the newest load, and of the newest one whose answer counts: an answer is shown while a later one is on its way. */
+  const turn = useRef({ asked: 0, shown: 0 });
   async function again() {
-    const mine = (turn.current += 1);
+    const mine = (turn.current.asked += 1);
     setState((before) => ({ ...before, isLoading: true }));
     try {
       const data = await load();
-      if (mine === turn.current) setState({ data, error: null, isLoading: false });
+      show(mine, () => ({ data, error: null, isLoading: mine < turn.current.asked }));
     } catch (error) {
-      if (mine === turn.current) setState((before) => ({ ...before, error, isLoading: false }));
+      show(mine, (before) => ({ ...before, error, isLoading: mine < turn.current.asked }));
     }
+  }
+  /** @typedef {{ data: T | null, error: unknown, isLoading: boolean }} Shown */
+  /** @param {number} mine @param {(before: Shown) => Shown} next */
+  function show(mine, next) {
+    if (mine <= turn.current.shown) return;
+    turn.current.shown = mine;
+    setState(next);
   }
   useEffect(() => {
     setState({ data: null, error: null, isLoading: true });
     void again();
-    return () => void (turn.current += 1);
+    // Answers to other inputs do not count.
+    return () => void (turn.current.shown = turn.current.asked);
   }, inputs);
   return { ...state, again };
 }
