@@ -168,9 +168,9 @@ async def speak(desk: Desk, ada: Person) -> None:
 async def add_and_lock(desk: Desk) -> None:
     await desk.open_group("c2")
     await desk.press("Add an agent", within=desk.panel)
-    await desk.press("Add", within=desk.page.get_by_role("dialog"))
-    await expect(desk.page.get_by_role("dialog")).to_have_count(0)
-    await expect(desk.panel.get_by_role("listitem").filter(has_text="Ann")).to_have_count(2)
+    await desk.page.get_by_role("dialog").get_by_label("Persona").select_option(label="a new one")
+    await desk.answer("Add", Name="Kim", Who_the_agent_is="You ride a bicycle.")
+    await expect(desk.panel.get_by_role("listitem").filter(has_text="Kim")).to_have_count(1)
     await desk.press("Add seats", within=desk.panel)
     await desk.answer("Add", How_many="2")
     await expect(desk.panel.locator(".c-dot.c-open")).to_have_count(2)
@@ -183,6 +183,8 @@ async def add_and_lock(desk: Desk) -> None:
 
 async def pause_and_end(desk: Desk, lab: RunningLab, experiment_id: str) -> None:
     state = desk.page.locator(".c-head .c-state")
+    members = lab.ask("GET", f"/v1/experiments/{experiment_id}/members")["members"]
+    assert [one["agent"]["text"] for one in members if one["profile"]["name"] == "Kim"] == ["You ride a bicycle."]
     await desk.press("Pause")
     await expect(state).to_have_text("paused")
     await desk.press("Resume")

@@ -40,7 +40,7 @@ async def cohort(api: Api, experiment_id: str) -> str:
     return str(found["id"])
 
 
-async def add(api: Api, cohort_id: str, persona: str = "sam", **more: Any) -> Any:
+async def add(api: Api, cohort_id: str, persona: Any = "sam", **more: Any) -> Any:
     headers = more.pop("headers", {})
     body = {"persona": persona, **more}
     return await api.experimenter("POST", f"/v1/cohorts/{cohort_id}/members", json=body, headers=headers)
@@ -134,6 +134,46 @@ async def test_an_agent_added_at_the_beginning_is_waited_for_and_no_more_once_it
     opened = (await api.participant(ada, "GET", "/v1/me/stages/talk")).json()["state"]
 
     assert (added["stage_id"], waiting, opened) == ("welcome", "waiting", "current")
+
+
+async def test_an_agent_comes_with_a_new_text_and_the_file_stays_as_it_was(api: Api) -> None:
+    experiment_id, cohort_id, *_ = await in_the_talk(api)
+    kim = {"id": "kim", "profile": {"name": "Kim"}, "text": "Likes {{topic}} and bicycles."}
+    before = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/file")).json()
+
+    added = await add(api, cohort_id, kim, stage_id="talk")
+    again = await add(api, cohort_id, {**kim, "text": "Likes rain."}, kind="mediator")
+
+    assert added.status_code == 201, added.text
+    found = added.json()
+    assert (found["path"], found["profile"]["name"], found["added_by"]) == ("c1/m3", "Kim", "Ellen")
+    assert (found["agent"]["persona_id"], found["agent"]["text"]) == ("kim", "Likes trams and bicycles.")
+    assert (again.json()["path"], again.json()["agent"]["text"]) == ("c1/med1", "Likes rain.")
+    assert (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/file")).json() == before
+    (event,) = await rows(api, "SELECT payload FROM events WHERE subject = 'c1/m3' AND type = 'member.added'")
+    assert event.payload["persona"] == "kim"
+
+
+@pytest.mark.parametrize(
+    ("persona", "where"),
+    [
+        ({"id": "sam", "text": "Another Sam"}, "persona.id"),
+        ({"id": "kim", "text": "Likes {{nothing_known}}."}, "persona.text"),
+        ({"id": "kim", "text": "Answered {{answers.talk.ten}}."}, "persona.text"),
+        ({"id": "kim", "player": "script"}, "persona"),
+        ({"id": "kim", "by_stage": {"nowhere": {}}}, "persona.by_stage.nowhere"),
+    ],
+)
+async def test_a_new_persona_that_does_not_fit_the_experiment_is_refused(
+    api: Api, persona: dict[str, Any], where: str
+) -> None:
+    _, cohort_id, *_ = await in_the_talk(api)
+
+    refused = await add(api, cohort_id, persona)
+
+    assert refused.status_code == 422, refused.text
+    assert [one["where"] for one in refused.json()["problems"]] == [where]
+    assert len(await rows(api, "SELECT 1 FROM members")) == 2
 
 
 async def test_two_who_are_added_at_once_get_two_seats(api: Api) -> None:

@@ -26,6 +26,7 @@ from parley_lab.design.joining import draw_arm as draw_arm
 from parley_lab.design.joining import give_back as give_back
 from parley_lab.design.library import misspelt_personas as misspelt_personas
 from parley_lab.design.library import named_personas as named_personas
+from parley_lab.design.new_persona import with_persona as with_persona
 from parley_lab.design.personas import read_persona as read_persona
 from parley_lab.design.personas import read_personas as read_personas
 from parley_lab.design.personas import write_personas as write_personas

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import record_member
 from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Paused, Problem
+from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.hints import AGENT_STEPS, Hint
 from parley_lab.contracts.lives import COUNTED, in_sql
 from parley_lab.design import (
@@ -70,11 +71,12 @@ _COHORT: Final = text(
 @dataclass(frozen=True, slots=True)
 class Addition:
     """An agent of this persona, which is to be added. A participant begins on `stage_id`, or on the first stage of the
-    group where that is None."""
+    group where that is None. `new`: the persona, where the experiment has none with this id."""
 
     persona_id: str
     kind: Kind
     stage_id: str | None = None
+    new: Persona | None = None
 
 
 async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: datetime, *, actor: str) -> UUID:
@@ -212,6 +214,8 @@ async def _row_of(
     session: Session, row: Row, arm: Resolved, own_arm: OwnArm | None, wanted: Addition, now: datetime
 ) -> dict[str, Any]:
     experiment = Experiment.model_validate(row.document)
+    if wanted.new is not None:
+        experiment = experiment.model_copy(update={"personas": (*experiment.personas, wanted.new)})
     resolved = resolve(experiment, arm.treatment_id, personas={wanted.persona_id})
     persona = resolved.personas.get(wanted.persona_id)
     if persona is None or persona.player != "agent":

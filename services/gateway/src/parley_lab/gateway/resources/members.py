@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, JsonValue
 
 from parley_lab.contracts.experiment import PersonaId, Slug, seen_or_empty
 from parley_lab.gateway.resources.base import Number, Request, Resource, StorableText
@@ -143,8 +143,9 @@ class MemberList(Resource):
 class AdditionRequest(Request):
     """An agent that comes to a cohort that runs."""
 
-    persona: PersonaId = Field(examples=["guide"])
-    """The id of an agent among the experiment's personas."""
+    persona: PersonaId | dict[str, JsonValue] = Field(examples=["guide"])
+    """The id of an agent among the experiment's personas; or a new persona as files have them, with an id that none of
+    them has. The file of the experiment stays as it is."""
     kind: Literal["participant", "mediator"] = "participant"
     stage_id: Slug | None = Field(default=None, examples=["talk"])
     """The stage on which a participant begins; left out: the first one. A mediator sits where its persona says."""

@@ -1,12 +1,13 @@
 """What lab staff do in a cohort that runs: speak in its conversations, and add agents to it."""
 
+import asyncio
 from uuid import UUID
 
 import orjson
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from parley_lab.design import Experiment
+from parley_lab.design import Experiment, with_persona
 from parley_lab.experiments import experiments
 from parley_lab.gateway.context import ApiKey, InContext
 from parley_lab.gateway.once import InOnce, by_key
@@ -48,8 +49,14 @@ async def add(cohort_id: UUID, body: AdditionRequest, context: InContext, key: A
         keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id))
         row = await experiments.of_cohort(session, cohort_id)
         experiment = Experiment.model_validate(row.document)
-        await require_models(session, context, experiment, row.model_mode, also=[body.persona])
-        wanted = Addition(body.persona, body.kind, body.stage_id)
+        if isinstance(body.persona, str):
+            wanted = Addition(body.persona, body.kind, body.stage_id)
+        else:
+            # The checks of a large file take a while.
+            experiment = await asyncio.to_thread(with_persona, experiment, body.persona)
+            new = experiment.personas[-1]
+            wanted = Addition(new.id, body.kind, body.stage_id, new)
+        await require_models(session, context, experiment, row.model_mode, also=[wanted.persona_id])
         member_id = await add_agent(session, cohort_id, wanted, now, actor=owner.name)
         return member_resource(await reads.roster_entry(session, member_id))
 

@@ -1,14 +1,15 @@
 /** One group: who is in it and who waits, its conversations, and what can be done. */
 import { h, html, useState } from "../vendor/preact.js";
 import { newId } from "../lab/api.js";
+import { AddAgent } from "./add_agent.js";
 import { ask } from "./address.js";
 import { get, post } from "./api.js";
 import { ChooseBox } from "./choosing.js";
 import { act, actOn, askFirst, change } from "./confirm.js";
 import { Dot, saidOf } from "./marks.js";
 import { isIn } from "./placing.js";
-import { Choice, Copy, Dialog, Failure, Loaded, Press, useLoaded } from "./ui.js";
-import { t, word } from "./words.js";
+import { Copy, Loaded, Press, useLoaded } from "./ui.js";
+import { t } from "./words.js";
 
 /** @typedef {{ experiment: any, board: import("./board_state.js").BoardState, group: import("./placing.js").Group }} Props */
 
@@ -52,27 +53,4 @@ function Conversations({ experiment, group }) {
   return html`<h3>${t("Conversations")}</h3>${h(Loaded, { of: loaded, show: ({ threads }) => threads.length === 0 ? html`<p class="c-small">${t("No conversation has begun.")}</p>`
     : html`<ul class="c-members">${threads.map((/** @type {any} */ one) => html`<li class="c-acts"><a href=${`/console/e/${experiment.id}/threads/${one.id}`}>${one.stage_id}${one.scope === "group" ? "" : ` · ${one.scope}`}</a>
       <span class="c-small">${t("{count} message|{count} messages", { count: one.messages })}</span>${one.ended_at === null ? h(Press, { icon: "message", onPress: () => speak(one.id), children: t("Speak as the lab") }) : null}</li>`)}</ul>` })}`;
-}
-
-/** @param {{ board: import("./board_state.js").BoardState, group: import("./placing.js").Group, onClose: () => void }} props */
-function AddAgent({ board, group, onClose }) {
-  const { personas, stages } = board.about;
-  const [persona, setPersona] = useState(personas[0] ?? "");
-  const [kind, setKind] = useState("participant");
-  const [stage, setStage] = useState("");
-  const [error, setError] = useState(/** @type {unknown} */ (null));
-  async function add() {
-    try {
-      await post(`/cohorts/${group.id}/members`, { persona, kind, ...(kind === "participant" && stage ? { stage_id: stage } : {}) });
-      onClose();
-      await board.read();
-    } catch (wrong) {
-      setError(wrong);
-    }
-  }
-  return h(Dialog, { title: t("Add an agent to {name}", { name: group.name }), onClose, children: html`${error ? h(Failure, { error }) : null}
-    ${personas.length === 0 ? html`<p>${t("The file of this experiment has no personas.")}</p>` : html`${h(Choice, { label: t("Persona"), isHidden: false, value: persona, options: personas.map((/** @type {string} */ one) => [one, one]), onChoose: setPersona })}
-    ${h(Choice, { label: t("As"), isHidden: false, value: kind, options: [["participant", word("participant")], ["mediator", word("mediator")]], onChoose: setKind })}
-    ${kind === "participant" ? h(Choice, { label: t("Begins on"), isHidden: false, value: stage, options: [["", t("the first stage")], ...stages.map((/** @type {any} */ one) => [one.id, one.name])], onChoose: setStage }) : null}`}
-    <div class="c-acts">${h(Press, { kind: "primary", isDisabled: persona === "", onPress: add, children: t("Add") })}${h(Press, { onPress: onClose, children: t("Cancel") })}</div>` });
 }
