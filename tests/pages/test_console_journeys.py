@@ -6,8 +6,10 @@ from typing import Final
 import pytest
 from playwright.async_api import Browser, BrowserContext, FilePayload, Page, ViewportSize, expect
 
+from parley_lab.formats.testing.workbooks import base_values, with_setting, xlsx_of
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
+from tests.pages.going_through import go_through
 from tests.pages.test_console import desk, signed_in
 from tests.pages.the_day import STUDY, Desk, Person, Press, by_keys, click, play
 
@@ -119,6 +121,53 @@ async def invite_and_start(page: Page) -> None:
     assert "/join/" in str(await page.evaluate("navigator.clipboard.readText()"))
     assert await faults(page) == []
     await link.get_by_role("button", name="Close").click()
+
+
+async def test_a_study_is_tried_alone_against_the_mock_to_its_end(desk: BrowserContext, lab: RunningLab) -> None:
+    file = {"parley": 1, "language": "en", **STUDY}
+    made = lab.ask("POST", "/v1/experiments", file)
+    page = await signed_in(desk, lab, f"/console/e/{made['id']}/see")
+
+    await page.get_by_role("button", name="Try it alone").click()
+    async with desk.expect_page() as opened:
+        await page.get_by_role("link", name="Take your seat").click()
+    alone = await opened.value
+    await alone.get_by_role("button", name="Take part").click()
+    await go_through(alone, "Goodbye")
+
+    await expect(alone.get_by_text("Thank you.")).to_be_visible()
+    await page.goto("/console")
+    await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    copies = lab.ask("GET", "/v1/experiments?is_test=true&name=The+day")["experiments"]
+    tried = [one for one in copies if one["model_calls"] and one["model_mode"] == "mock"]
+    assert [one["messages"] > 0 for one in tried] == [True]
+
+
+async def test_a_workbook_gives_its_problems_by_cell_then_warnings_and_a_draft_for_each_permutation(
+    browser: Browser, lab: RunningLab
+) -> None:
+    bad = with_setting(base_values(), temperature="hot")
+    values = with_setting(base_values(), model_info="llama-9")
+    values["constants"].append(["tokens", "[5, 10]"])
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    context.set_default_timeout(20_000)
+    page = await signed_in(context, lab, "/console?new=1")
+    files = page.get_by_label("Files of an experiment")
+
+    await files.set_input_files([payload("study.xlsx", xlsx_of(bad))])
+    problems = page.get_by_role("alert").get_by_role("listitem")
+    await expect(problems.filter(has_text="experimental_setting!B")).to_contain_text("temperature")
+    await files.set_input_files([payload("study.xlsx", xlsx_of(values))])
+    await expect(page.get_by_text("The workbook is stored. It was forgiven:")).to_be_visible()
+    await expect(page.get_by_role("listitem").filter(has_text="experimental_setting!B3")).to_contain_text("llama-9")
+    assert await faults(page) == []
+    await page.get_by_role("button", name="Show all").click()
+
+    for name in ("demo_1", "demo_2"):
+        await expect(page.get_by_role("link", name=name, exact=True)).to_be_visible()
+    await page.get_by_role("link", name="demo_2", exact=True).click()
+    await expect(page.get_by_label("Text of the file")).to_have_value(re.compile("tokens"))
+    await context.close()
 
 
 WAYS: Final = [

@@ -5,6 +5,8 @@ import { t } from "./words.js";
 
 const WAITS_MS = [400, 1500];
 const YAML = "application/yaml";
+/** Shorter texts are never too large. */
+const LONG_TEXT = 200_000;
 
 /**
  * @typedef {{ body?: unknown, type?: string, headers?: Record<string, string>, mayRepeat?: boolean }} Options
@@ -62,12 +64,19 @@ export const post = async (path, body) => (await send("POST", path, { body })).c
 /** A request whose body is the text of an experiment file, with the tables and pictures beside it, if any. @param {string} method @param {string} path @param {string} text @param {Record<string, string>} [headers] @param {File[]} [files] */
 export async function sendFile(method, path, text, headers, files = []) {
   const type = isJson(text) ? "application/json" : YAML;
+  if (text.length > LONG_TEXT) await requireBody(new Blob([text]).size, t("The text"));
   if (files.length === 0) return await send(method, path, { body: text, type, headers });
   await requireSizes(files);
   const form = new FormData();
   form.append("experiment", new Blob([text], { type }), isJson(text) ? "experiment.json" : "experiment.yaml");
   for (const file of files) form.append("file", file, file.name);
   return await send(method, path, { body: form, headers });
+}
+
+/** Say that the body of a request is too large before it is sent. @param {number} size in bytes @param {string} name */
+export async function requireBody(size, name) {
+  const { limits } = await get("/whoami");
+  if (size > limits.body_bytes) throw new Error(t("{name} is too large: it has {size} MB, and a file may have {most} MB.", { name, ...inMegabytes(size, limits.body_bytes) }));
 }
 
 /** Say that a file is too large before it is sent: the lab ends the connection over it. @param {File[]} files */
@@ -121,6 +130,9 @@ export function query(values) {
   const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
   return given.length ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : "";
 }
+
+/** Whether there is no such thing, or it is another's. @param {unknown} error */
+export const isMissing = (error) => error instanceof Refused && error.status === 404;
 
 /** What went wrong, for a reader. @param {unknown} error */
 export function inWords(error) {

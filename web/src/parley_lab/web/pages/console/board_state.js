@@ -1,5 +1,6 @@
 /** The data of the board: a record for each member and group, read once and changed by the events of the stream. */
 import { signal } from "../vendor/preact.js";
+import { isMissing } from "./api.js";
 import { listen } from "./live.js";
 import { readBoard } from "./reading_board.js";
 
@@ -54,8 +55,9 @@ export class BoardState {
     const begin = async () => {
       const cursor = await this.read();
       if (isOver) return;
-      if (cursor === null) this.later(begin, BEGIN_AGAIN_MS);
-      else stop = listen(`/experiments/${this.id}/stream?of=board`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
+      if (cursor === null && !isMissing(this.error.value)) this.later(begin, BEGIN_AGAIN_MS);
+      if (cursor === null) return;
+      stop = listen(`/experiments/${this.id}/stream?of=board`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
     };
     void begin();
     this.timers.tick = setInterval(() => this.tick(), 1000);

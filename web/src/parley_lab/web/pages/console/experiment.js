@@ -1,13 +1,14 @@
 /** One experiment: its name and state, what can be done with it, and its pages. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { go } from "./address.js";
-import { get } from "./api.js";
+import { get, inWords, isMissing } from "./api.js";
 import { Board } from "./board.js";
 import { BoardState } from "./board_state.js";
 import { messageAll } from "./choosing.js";
 import { Acts, act, askFirst, change } from "./confirm.js";
 import { homeOf } from "./home.js";
 import { Lazy } from "./lazy.js";
+import { followOne } from "./live.js";
 import { Dialog, Empty, Go, Head, Loaded, Press, State, Switch, useLoaded } from "./ui.js";
 import { t, word } from "./words.js";
 
@@ -25,17 +26,24 @@ const PAGES = {
 };
 
 const OF_DRAFTS = ["file", "see", "arena"];
+/** The pages that show what happens as it happens. The others are there sooner without the board, which may be long. */
+const LIVE = ["", "threads"];
 
 /** @param {{ id: string, rest: string[] }} props */
 export default function Experiment({ id, rest }) {
   const [board] = useState(() => new BoardState(id));
   const loaded = useLoaded(() => get(`/experiments/${id}`), [id]);
   const status = board.status.value;
-  useEffect(() => board.follow(), []);
+  const isLive = LIVE.includes(rest[0] ?? "");
+  const wasLive = useRef(false);
+  wasLive.current ||= isLive;
+  // The board is followed from the first page on that needs it, and until then only the state of the experiment.
+  useEffect(() => (wasLive.current ? board.follow() : followOne(id, (one) => void (board.status.value = one), loaded.again)), [wasLive.current]);
   // What the board hears of the experiment itself is read with it: why it is paused, when it ended. The board may have
   // heard of the end before the first answer comes, which is older.
   const told = loaded.data?.status;
   useEffect(() => void (told !== undefined && status !== null && status !== told && loaded.again()), [status, told]);
+  if (isMissing(loaded.error)) return html`<div class="notice error" role="alert"><p>${inWords(loaded.error)}</p><p><a href="/console">${t("Show all experiments")}</a></p></div>`;
   return h(Loaded, { of: loaded, show: (experiment) => html`${h(Top, { experiment, again: loaded.again })}${h(Tabs, { id, here: rest[0] ?? "", isDraft: experiment.status === "draft" })}
     ${h(Shown, { id, experiment, board, rest, again: loaded.again })}${h(Acts, {})}` });
 }

@@ -8,6 +8,8 @@ export const lost = signal(false);
 
 /** A tab that is hidden for so long closes its stream: a browser opens six connections to a host. */
 const HIDDEN_MS = 60_000;
+/** Until an experiment is read again once its stream is open. */
+const READ_AGAIN_MS = 2000;
 
 /** The stream of all experiments, whose events cannot be asked for: it has no cursors. */
 const ALL = "/stream";
@@ -59,6 +61,31 @@ export function listen(path, cursor, on) {
     document.removeEventListener("visibilitychange", onVisible);
     close();
     lost.value = false;
+  };
+}
+
+/**
+ * Hear of the state of one experiment, and each time that the connection is there.
+ * @param {string} id @param {(status: string) => void} onStatus @param {() => unknown} onLive @returns {() => void}
+ */
+export function followOne(id, onStatus, onLive) {
+  let timer = 0;
+  const again = async () => {
+    await onLive();
+    return "";
+  };
+  const stop = listen(ALL, "", {
+    onEvent: (type, { data }) => type === "experiment.changed" && data.id === id && onStatus(data.status),
+    onBack: again,
+    // Also the first time, since something may have happened before the stream was open. The page's own requests come first.
+    onLive: () => {
+      clearTimeout(timer);
+      timer = setTimeout(onLive, READ_AGAIN_MS);
+    },
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
   };
 }
 

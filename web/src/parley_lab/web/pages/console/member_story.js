@@ -59,6 +59,7 @@ export function Replies(props) {
   const { member, experiment } = props;
   const loaded = useLoaded(() => get(`/members/${member.id}/drafts`), [member.id]);
   useNews(props, loaded.again);
+  const calls = `/console/e/${experiment.id}/calls?of=${member.id}`;
   return h(Loaded, { of: loaded, show: ({ drafts }) => drafts.length === 0 ? html`<p class="c-small">${t("No replies yet.")}</p>`
-    : html`<ul class="c-story">${drafts.map((/** @type {any} */ one) => html`<li><a href=${`/console/e/${experiment.id}/calls?of=${member.path}&draft=${one.id}`}>${word(one.state)}</a> <span class="c-small">${one.stage_id} · ${word(one.purpose)}</span></li>`)}</ul>` });
+    : html`<p class="c-acts"><a href=${calls}>${t("All calls")}</a><a href=${`${calls}&status=failed`}>${t("Failed calls")}</a></p><ul class="c-story">${drafts.map((/** @type {any} */ one) => html`<li><a href=${`${calls}&draft=${one.id}`}>${word(one.state)}</a> <span class="c-small">${one.stage_id} · ${word(one.purpose)}</span></li>`)}</ul>` });
 }

@@ -1,7 +1,7 @@
 /** A new experiment: from a file with its tables and pictures, or from a text. */
 import { h, html, useState } from "../vendor/preact.js";
 import { go } from "./address.js";
-import { inWords, requireSizes, send, sendFile } from "./api.js";
+import { inWords, requireBody, requireSizes, send, sendFile } from "./api.js";
 import { Drop } from "./drop.js";
 import { homeOf } from "./home.js";
 import { store, Templates } from "./templates.js";
@@ -14,6 +14,7 @@ const DIRECTORY_BYTES = 65_536;
 /** The key that every experiment file has, in its first bytes; as the gateway looks for it. */
 const BEGINS = /^\uFEFF?[ \t]*(?:[{,][ \t]*)?["']?parley["']?[ \t]*:|[{,][ \t]*"parley"[ \t]*:/m;
 const FIRST_BYTES = 65_536;
+const SHOWN_PROBLEMS = 100;
 const WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 /** What a draft begins as, before the text with problems is stored over it. */
@@ -52,6 +53,7 @@ export default function New() {
       if (file !== undefined) return await storeText(await file.text(), files.filter((one) => one !== file));
       const archive = files.find((one) => /\.(xlsx|zip)$/i.test(one.name));
       if (archive && (await holdsText(archive))) return await storeZip(archive);
+      if (archive) await requireBody(archive.size, archive.name);
       if (archive) return (await send("POST", "/experiments/import", { body: archive, type: archive.name.endsWith("zip") ? ZIP : WORKBOOK })).content;
       if (files.length > 0 && files.every((one) => /\.csv$/i.test(one.name))) return (await send("POST", "/experiments/import", { body: packed(files) })).content;
       throw new Error(t("None of these is an experiment file (.yaml, .json) or a workbook (.xlsx, .zip)."));
@@ -109,8 +111,9 @@ const holdsText = async (archive) => archive.name.toLowerCase().endsWith(".zip")
 function Wrong({ error, refused, onKeep }) {
   const lines = refused?.text?.split("\n") ?? [];
   const problems = error.problems ?? [];
+  const more = problems.length - SHOWN_PROBLEMS;
   return html`<div class="notice error" role="alert"><p>${inWords(error)}</p>
-    ${problems.length ? html`<ul class="c-problems">${problems.slice(0, 100).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>
+    ${problems.length ? html`<ul class="c-problems">${problems.slice(0, SHOWN_PROBLEMS).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>${more > 0 ? html`<p class="c-small">${t("{count} more problem|{count} more problems", { count: more })}</p>` : null}
       ${refused ? h(Press, { onPress: onKeep, children: t("Mend it in the editor") }) : null}` : null}</div>`;
 }
 

@@ -2,30 +2,34 @@
 import { h, html, useState } from "../vendor/preact.js";
 import { ask, asked } from "./address.js";
 import { get, post, query } from "./api.js";
+import { Compare } from "./compare.js";
 import { act } from "./confirm.js";
 import { Lazy } from "./lazy.js";
 import { Prompt } from "./prompt.js";
+import { named } from "./seats.js";
 import { Choice, Loaded, Press, useLoaded } from "./ui.js";
-import { t, word } from "./words.js";
+import { t } from "./words.js";
 
 /** @typedef {{ stage: string, treatment: string, seat: string }} Place What is looked at; empty: the first. */
+/** @typedef {Place & { other: import("./compare.js").Other | null }} Looked `other`: whose prompt it is compared with. */
 
 /** The page of an experiment, whose address says what is looked at. @param {import("./experiment.js").PageProps} props */
 export default function SeePage({ id }) {
-  const at = { stage: asked("stage"), treatment: asked("arm"), seat: asked("as") };
-  const choose = (/** @type {Place} */ next) => ask({ stage: next.stage, arm: next.treatment, as: next.seat }, { isReplacing: true });
+  const other = asked("compare") === "" ? null : { treatment: asked("with_arm"), seat: asked("with") };
+  const at = { stage: asked("stage"), treatment: asked("arm"), seat: asked("as"), other };
+  const choose = (/** @type {Looked} */ next) => ask({ stage: next.stage, arm: next.treatment, as: next.seat, compare: next.other === null ? "" : "1", with_arm: next.other?.treatment ?? "", with: next.other?.seat ?? "" }, { isReplacing: true });
   return h(See, { at, choose, load: (place) => get(`/experiments/${id}/see${query(place)}`), children: h(TryAlone, { id, treatment: at.treatment }) });
 }
 
 /** The same of a text that need not be saved. @param {{ read: (place: Place) => Promise<any> }} props */
 export function SeeText({ read }) {
-  const [at, setAt] = useState({ stage: "", treatment: "", seat: "" });
+  const [at, setAt] = useState(/** @type {Looked} */ ({ stage: "", treatment: "", seat: "", other: null }));
   return h(See, { at, choose: setAt, load: read, children: null });
 }
 
-/** @param {{ at: Place, choose: (place: Place) => void, load: (place: Place) => Promise<any>, children: any }} props */
+/** @param {{ at: Looked, choose: (place: Looked) => void, load: (place: Place) => Promise<any>, children: any }} props */
 function See({ at, choose, load, children }) {
-  const loaded = useLoaded(() => load(at), [at.stage, at.treatment, at.seat]);
+  const loaded = useLoaded(() => load({ stage: at.stage, treatment: at.treatment, seat: at.seat }), [at.stage, at.treatment, at.seat]);
   return h(Loaded, { of: loaded, show: (found) => html`<div class="c-filters">
       ${h(Choice, { label: t("Stage"), isHidden: false, value: found.stage_id, options: found.stages.map((/** @type {any} */ one) => [one.id, one.title || one.id]), onChoose: (stage) => choose({ ...at, stage }) })}
       ${found.treatments.length ? h(Choice, { label: t("arm"), isHidden: false, value: found.treatment_id ?? "", options: found.treatments.map((/** @type {string} */ one) => [one, one]), onChoose: (treatment) => choose({ ...at, treatment, seat: "" }) }) : null}
@@ -34,11 +38,10 @@ function See({ at, choose, load, children }) {
     ${found.made_up.length ? html`<p class="notice">${t("The mock has answered the earlier stages: {stages}.", { stages: found.made_up.join(", ") })}</p>` : null}
     ${h(Difference, { found })}
     <div class="c-pair"><section><h2>${t("A person sees this page")}</h2>${h(Lazy, { load: () => import("./kind_frame.js"), props: { me: found.me, page: found.page } })}</section>
-      <section><h2>${t("An agent is shown this")}</h2>${found.prompt ? h(Prompt, { prompt: found.prompt }) : html`<p class="notice">${found.why_no_prompt}</p>`}</section></div>` });
+      <section><h2>${t("An agent is shown this")}</h2>${found.prompt ? h(Prompt, { prompt: found.prompt }) : html`<p class="notice">${found.why_no_prompt}</p>`}</section></div>
+    ${at.other ? h(Compare, { stage: found.stage_id, found, other: at.other, load, onChoose: (other) => choose({ ...at, other }) })
+      : html`<p>${h(Press, { icon: "grid", isDisabled: !found.prompt, onPress: () => choose({ ...at, other: { treatment: found.treatment_id ?? "", seat: found.seat } }), children: t("Compare prompts") })}</p>`}` });
 }
-
-/** @param {any} seat @returns {[string, string]} */
-const named = ({ path, kind, player, persona }) => [path, `${path} · ${kind === "mediator" ? word(kind) : word(player)}${persona ? ` ${persona}` : ""}`];
 
 /** Which of the researcher's texts only one of the two reads. @param {{ found: any }} props */
 function Difference({ found }) {
