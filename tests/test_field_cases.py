@@ -26,6 +26,27 @@ CASES: Final = {
     "Enter confirms a word in Japanese, Chinese or Korean": (
         "tests/pages/test_composer.py::test_enter_that_confirms_a_word_sends_nothing",
     ),
+    "the service sends another person for each who has returned": (
+        "services/gateway/tests/test_seats_again.py::"
+        "test_others_get_the_seats_of_those_who_decline_in_the_arms_that_are_short",
+    ),
+    "a person came, waited, and closed the page": (
+        "services/gateway/tests/test_seats_again.py::"
+        "test_a_person_who_closed_the_page_before_the_group_met_keeps_no_place_from_those_who_come",
+        "tests/flows/test_meeting.py::test_a_person_who_closed_the_page_is_passed_over_and_meets_others_once_back",
+    ),
+    "minutes of an interview with a value of each participant": (
+        "tests/flows/test_said_once.py::test_minutes_have_what_each_member_was_asked_in_the_words_of_that_member",
+    ),
+    "a check of what was read, in a rehearsal": (
+        "cli/tests/test_rehearsing.py::test_made_up_people_answer_a_check_as_the_file_says_and_meet",
+    ),
+    "a variable that only a stage uses that is left out": (
+        "shared/tests/design/test_experiment_arms.py::test_an_arm_needs_no_variable_of_a_stage_that_it_leaves_out",
+    ),
+    "one column for an answer and for an order": (
+        "shared/tests/design/test_meant_names.py::test_a_column_is_not_an_answer_in_one_arm_and_an_order_in_another",
+    ),
     "a database that can only be read for a while": (
         "services/gateway/tests/test_read_only.py::test_what_is_sent_to_a_database_that_only_reads_can_be_sent_again",
         "shared/tests/store/test_not_now.py::"

@@ -5,7 +5,9 @@ import signal
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -337,6 +339,49 @@ async def test_made_up_people_answer_a_check_as_the_file_says_and_meet(tmp_path:
     assert len(ends) >= 6
     assert {*ends} <= {"completed", "left", "released"}
     assert [one.people for one in groups] == [3] * len(groups) != []
+
+
+SLOW = """
+parley: 1
+name: Some words to read, and a wait
+seed: 3
+pace: live
+stages:
+  - {id: read, kind: info, lines: [One two three four five six seven eight.]}
+  - {id: meet, kind: info, lines: [], progress: {wait_for_all: true, at_most_seconds: 4}}
+cohorts: [{seats: [{open: true, count: 2}]}]
+"""
+
+
+async def test_made_up_people_take_the_time_of_a_page_and_wait_without_asking(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Client(httpx2.AsyncClient):
+        async def request(self, method: str, url: Any, **options: Any) -> httpx2.Response:
+            asked.append(f"{method} {url}")
+            return await super().request(method, url, **options)
+
+    monkeypatch.setattr(httpx2, "AsyncClient", Client)
+    async with EmbeddedLab(tmp_path, servers=ServerSettings(database_url=database_url), environ={}, port=0) as lab:
+        experiment_id = await start(lab, SLOW)
+        async with lab.database.transaction() as session:
+            code = (await find(session, experiment_id)).join_code
+
+        ends = await rehearse(lab.url or "", code, 2, 3, missing=Missing(no_shows=1), takes_time=True)
+
+        async with lab.database.transaction() as session:
+            (took,) = await session.all(
+                text(
+                    "SELECT EXTRACT(EPOCH FROM arrived_at - joined_at) AS reading "
+                    "FROM members WHERE joined_at IS NOT NULL"
+                )
+            )
+    assert ends == ["released"]
+    # Eight words at 240 a minute are two seconds, times 0.75 to 1.25.
+    assert 1.5 <= took.reading < 4
+    assert len(asked) < 20
 
 
 @pytest.mark.parametrize("correct", ['"12"', "12", '["12", "twelve"]', "[12, 13]"])

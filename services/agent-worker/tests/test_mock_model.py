@@ -152,6 +152,15 @@ def test_greetings_come_first_and_goodbyes_last() -> None:
     assert not [text for text in first_words if any(words in text for words in GOODBYES)]
 
 
+def test_no_one_leaves_who_stays_until_the_end_is_near() -> None:
+    def leave(**hints: Hint) -> set[bool]:
+        late: dict[str, Hint] = {"message_count": 25, "own_message_count": 4, **hints}
+        return {parsed(a_request(path=f"m{number}", hints=late))["readyToEndChat"] for number in range(50)}
+
+    assert leave(stays=True) == {False}
+    assert leave(stays=False) == {True, False}
+
+
 class InterviewReply(BaseModel):
     response: str
     reasoning: str

@@ -222,6 +222,26 @@ def test_hints_name_what_the_mock_needs() -> None:
     assert (hints["member"], hints["is_mediator"]) == ("c1/ann", False)
 
 
+@pytest.mark.parametrize(
+    ("pace", "limit", "elapsed_seconds", "others", "stays"),
+    [
+        ("live", 100, 80, [CLEO], True),
+        ("live", 100, 90, [CLEO], False),
+        ("live", None, 10, [CLEO], False),
+        ("live", 100, 10, [BOB], False),
+        ("live", 100, 10, [replace(CLEO, present=False)], False),
+        ("fast", 100, 10, [CLEO], False),
+    ],
+)
+def test_the_mock_stays_with_people_until_the_end_of_the_talk_is_near(
+    pace: str, limit: float | None, elapsed_seconds: int, others: Sequence[Member], stays: bool
+) -> None:
+    talk = read_stage({"kind": "group_chat", "id": "talk", "time_limit_seconds": limit})
+    told = context(message(elapsed_seconds, others[0], "Hello!"), stages=[talk], members=[ANN, *others])
+
+    assert render(replace(told, pace=pace)).hints["stays"] is stays
+
+
 def test_fingerprint_follows_the_messages() -> None:
     one, same, other = (render(context(message(1, BOB, text))) for text in ("Hi.", "Hi.", "Ho."))
 

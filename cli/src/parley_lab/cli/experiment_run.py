@@ -283,6 +283,7 @@ class ExperimentRun:
                 people,
                 row.seed,
                 missing=missing,
+                takes_time=self._plan.experiment.pace == "live",
                 right=right_answers(self._plan.experiment.stages),
                 give_up_seats=give_up,
             )

@@ -4,7 +4,7 @@ Some of them may stay away, or join and go silent: then the study shows what its
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,14 +18,23 @@ from parley_lab.base import seeds
 from parley_lab.base.fitting import fitted
 from parley_lab.base.rules import Rule, holds
 from parley_lab.base.schema_filler import fill
-from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.experiment import PageSettings, StageConfig
 from parley_lab.contracts.lives import OUTCOMES
+from parley_lab.talk import page_seconds
 
 Json = Any
 Fate = Literal["stays", "comes back", "leaves", "goes silent"]
 
 _FATES: Final[Mapping[Fate, int]] = {"stays": 7, "comes back": 2, "leaves": 1}
 _LOOK_SECONDS: Final = 0.1
+_REFUSED_SECONDS: Final = 1.0
+"""How long a made-up person waits after a refusal before they look again."""
+_QUIET_SECONDS: Final = 10.0
+"""How long a made-up person whose stream tells nothing waits at most before they look again."""
+_AWAY_SECONDS: Final = 60.0
+"""How long one who has gone silent waits before they look whether their part is over: to the lab a request is a sign of
+life."""
+_OF_A_PAGE: Final = httpx2.Timeout(30, read=None)
 PATIENCE_SECONDS: Final = 120.0
 """After so long without anything new for anyone, and without a limit of the file that runs for anyone, empty seats are
 given up and silent people leave."""
@@ -95,6 +104,9 @@ class MadeUpPerson:
     is_silent: bool = False
     right: Mapping[str, Json] = field(default_factory=dict)
     """The answers that the file says are right, by stage."""
+    takes_time: bool = False
+    """Whether they read and write as slowly as people do."""
+    patience_seconds: float = PATIENCE_SECONDS
     token: str = ""
     said: dict[str, int] = field(default_factory=dict)
     tried: dict[str, int] = field(default_factory=dict)
@@ -102,17 +114,26 @@ class MadeUpPerson:
     """The stages that the person has come to."""
     has_gone_silent: bool = False
     _known: Json = None
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _page: asyncio.Task[None] | None = None
+    _busy_until: dict[str, float] = field(default_factory=dict)
+    """When the person has read, or written, by place."""
+    _next_look: float = 0.0
+    """After how many seconds they look again, whatever the stream tells, because of what they did last."""
 
     async def take_part(self) -> str:
         """Go from the link to the end; how it ended for the person, `gone` when the lab was gone first."""
         try:
             await self._join()
-            status = await self._step()
-            while status not in OUTCOMES:
-                await asyncio.sleep(_LOOK_SECONDS)
-                status = await self._step()
+            me = await self._step()
+            while me["status"] not in OUTCOMES:
+                await (self._stay_away(me) if self.has_gone_silent else self._wait(me))
+                me = await self._step()
         except (_Gone, httpx2.TransportError):
             return "gone"
+        finally:
+            await self._close_page()
+        status: str = me["status"]
         return status
 
     def _rng(self, what: str) -> Random:
@@ -133,18 +154,59 @@ class MadeUpPerson:
         if joined is None:
             raise _Gone
         self.token = joined["token"]
+        await self._close_page()
+        self._page = asyncio.create_task(self._follow())
 
-    async def _step(self) -> str:
-        """One look at the page, and what a person would do there; the status after it."""
+    async def _follow(self) -> None:
+        """Have the live stream of a page: what it tells is a reason to look."""
+        while True:
+            with suppress(httpx2.TransportError):
+                headers = {"Authorization": f"Bearer {self.token}"}
+                async with self.client.stream("GET", "/v1/me/stream", headers=headers, timeout=_OF_A_PAGE) as told:
+                    self._news.set()
+                    async for part in told.aiter_bytes():
+                        if b"data:" in part:
+                            self._news.set()
+            await asyncio.sleep(_REFUSED_SECONDS)
+
+    async def _close_page(self) -> None:
+        if self._page is not None:
+            self._page.cancel()
+            await asyncio.wait([self._page])
+
+    async def _wait(self, me: Json) -> None:
+        """Wait until there may be something to do: by the stream, by a time of the page, or by what was done last."""
+        now = asyncio.get_running_loop().time()
+        own = [until - now for until in self._busy_until.values() if until > now]
+        self.company.steps += bool(own)
+        times = [one + _LOOK_SECONDS for one in (*own, *_seconds_left(me))]
+        most = min(_QUIET_SECONDS, self.patience_seconds / 3)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), min([self._next_look or most, most, *times]))
+        await asyncio.sleep(_LOOK_SECONDS)
+        self._news.clear()
+
+    async def _stay_away(self, me: Json) -> None:
+        """Ask nothing until a limit is over that runs for the person, or the rehearsal is."""
+        limits = [*_seconds_left(me)]
+        left = min(limits) + _REFUSED_SECONDS if limits else min(_AWAY_SECONDS, self.patience_seconds / 2)
+        while left > 0 and not self.company.is_over.is_set():
+            self.company.steps += bool(limits)
+            await asyncio.sleep(_LOOK_SECONDS)
+            left -= _LOOK_SECONDS
+
+    async def _step(self) -> Json:
+        """One look at the page, and what a person would do there; the page as it was before."""
+        self._next_look = 0.0
         me = await self._ask("GET", "/v1/me")
         if me is None:
             raise _Gone
         status: str = me["status"]
-        self.company.steps += _has_limit(me)
+        self.company.steps += any(True for _ in _seconds_left(me))
         if self.has_gone_silent:
-            if self.company.is_over.is_set():
+            if self.company.is_over.is_set() and status not in OUTCOMES:
                 await self._ask("POST", "/v1/me/leave")
-            return status
+            return me
         self._tell([status, me["stage_id"], dict(self.said), dict(self.tried)])
         waiting = me["waiting"] or {}
         if me.get("check"):
@@ -155,7 +217,7 @@ class MadeUpPerson:
             await self._ask("POST", "/v1/me/confirm")
         elif status == "in_progress" and not me["is_paused"] and me["stage_id"] is not None:
             await self._on_stage(me["stage_id"], len(me["stages"]))
-        return status
+        return me
 
     def _tell(self, known: Json) -> None:
         """Let the others know when something is new."""
@@ -163,12 +225,19 @@ class MadeUpPerson:
         self._known = known
 
     async def _go_silent(self) -> None:
-        """Close the page for good: the live stream that it had is gone."""
+        """Close the page for good."""
         self.has_gone_silent = True
-        headers = {"Authorization": f"Bearer {self.token}"}
-        async with self.client.stream("GET", "/v1/me/stream", headers=headers) as page:
-            with suppress(StopAsyncIteration):
-                await anext(page.aiter_bytes())
+        await self._close_page()
+
+    def _is_busy(self, place: str, shown: str, written: str) -> bool:
+        """Whether the person is still at reading what is shown there, or at writing."""
+        if not self.takes_time:
+            return False
+        now = asyncio.get_running_loop().time()
+        if place not in self._busy_until:
+            seconds = page_seconds(shown, written, PageSettings(), self._rng(f"{place}/pace"))
+            self._busy_until[place] = now + seconds
+        return now < self._busy_until[place]
 
     async def _on_stage(self, stage_id: str, stages: int) -> None:
         if stage_id not in self.met:
@@ -179,9 +248,10 @@ class MadeUpPerson:
         page = await self._ask("GET", f"/v1/me/stages/{stage_id}")
         if page is None or page["state"] != "current":
             return
-        if page["forms"]:
+        has_read = page["thread"] is not None or not self._is_busy(stage_id, _texts(page["view"]), "")
+        if page["forms"] and has_read:
             await self._answer(stage_id, page["forms"][0])
-        elif not await self._talks(stage_id, page) and not page["blocked_by"]:
+        elif has_read and not await self._talks(stage_id, page) and not page["blocked_by"]:
             await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {})
 
     async def _meet_fate(self) -> None:
@@ -194,12 +264,15 @@ class MadeUpPerson:
 
     async def _answer(self, stage_id: str, form: Mapping[str, Json]) -> None:
         place = f"{stage_id}/{form['key']}"
-        tried = self.tried[place] = self.tried.get(place, 0) + 1
+        tried = self.tried.get(place, 0) + 1
+        answer = self.right.get(stage_id) or filled(form["form"], self._rng(f"{place}/{tried}"))
+        if self._is_busy(f"{place}/{tried}", "", _texts(answer)):
+            return
+        self.tried[place] = tried
         if tried > _TRIES:
             # A form that takes none of five made-up answers is a finding; others need not wait for this person.
             await self._ask("POST", "/v1/me/leave")
             return
-        answer = self.right.get(stage_id) or filled(form["form"], self._rng(f"{place}/{tried}"))
         if form["ask_id"] is None:
             await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {"answer": answer})
         else:
@@ -217,6 +290,8 @@ class MadeUpPerson:
         is_mine = whose_turn is None or any(one["is_you"] and one["id"] == whose_turn for one in view["people"])
         if is_mine and not view.get("is_waiting_for_reply"):
             line = self._rng(f"{stage_id}/{said}").choice(_LINES)
+            if self._is_busy(f"{stage_id}/says:{said}", "", line):
+                return True
             message = {"text": line, "client_message_id": f"{stage_id}-{said}"}
             if await self._ask("POST", f"/v1/me/threads/{thread['id']}/messages", message) is not None:
                 self.said[stage_id] = said + 1
@@ -226,14 +301,27 @@ class MadeUpPerson:
         """What the API answers; None when it refuses, as it may whenever things have changed meanwhile."""
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         answer = await self.client.request(method, path, json=body, headers=headers)
+        if method == "POST":
+            self._next_look = _LOOK_SECONDS if answer.is_success else _REFUSED_SECONDS
         return answer.json() if answer.is_success else None
 
 
-def _has_limit(me: Mapping[str, Json]) -> bool:
-    """Whether a time runs for the person at whose end the lab does something, such as that of a waiting room."""
-    ends = [one["ends_at"] for one in me["timers"]] + [(me["waiting"] or {}).get("until")]
+def _seconds_left(me: Mapping[str, Json]) -> Iterator[float]:
+    """What is left of the times that run for the person, at whose end the lab does something or lets them go on."""
     now = datetime.fromisoformat(me["now"])
-    return any(datetime.fromisoformat(end) > now for end in ends if end is not None)
+    for end in [*(one["ends_at"] for one in me["timers"]), (me["waiting"] or {}).get("until")]:
+        left = 0.0 if end is None else (datetime.fromisoformat(end) - now).total_seconds()
+        if left > 0:
+            yield left
+
+
+def _texts(value: Json) -> str:
+    """All words in what a page shows, or in an answer."""
+    if isinstance(value, Mapping):
+        return _texts([*value.values()])
+    if isinstance(value, list):
+        return " ".join(filter(None, map(_texts, value)))
+    return value if isinstance(value, str) else ""
 
 
 def filled(form: Mapping[str, Json], rng: Random) -> Json:
@@ -258,6 +346,7 @@ async def rehearse(
     seed: int,
     *,
     missing: Missing = NONE_MISSING,
+    takes_time: bool = False,
     right: Mapping[str, Json] | None = None,
     give_up_seats: Callable[[], Awaitable[None]] | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
@@ -267,15 +356,28 @@ async def rehearse(
     The last ones never come, and those before them go silent. Where none are missing, another one comes for each who is
     out early, as long as the study takes them; they are last. Once all are through, or nothing was new for a while,
     `give_up_seats` is called, and the silent ones leave. May be repeated: people who have a seat get it back and go on,
-    so `seats` counts theirs as well. `right` has the answers that the file says are right, by stage.
+    so `seats` counts theirs as well. `takes_time`: whether they read and write as slowly as people do. `right` has the
+    answers that the file says are right, by stage.
     """
     coming = seats - missing.no_shows
     company = Company(open=coming)
     others: list[str] = []
-    async with httpx2.AsyncClient(base_url=url, timeout=30) as client:
+    # Each has a stream of their own beside the requests.
+    limits = httpx2.Limits(max_connections=None)
+    async with httpx2.AsyncClient(base_url=url, timeout=30, limits=limits) as client:
 
         def person(number: int, *, is_silent: bool = False) -> MadeUpPerson:
-            return MadeUpPerson(client, code, number, seed, company, is_silent, right or {})
+            return MadeUpPerson(
+                client,
+                code,
+                number,
+                seed,
+                company,
+                is_silent,
+                right or {},
+                takes_time=takes_time,
+                patience_seconds=patience_seconds,
+            )
 
         async def fill_seat(number: int) -> str:
             try:

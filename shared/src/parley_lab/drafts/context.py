@@ -52,6 +52,7 @@ class PromptContext:
     as_of: int | None = None
     partner_pages: Mapping[str, Json] = field(default_factory=dict)
     """For a mediator alone with a participant: the participant's pages by stage, for rules only, not to be shown."""
+    pace: str = "fast"
     is_held: bool = False
     """Whether the experiment is paused or has ended, so that the model must not be called."""
     _views: dict[str, OwnView] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -79,7 +80,7 @@ class PromptContext:
 _CONTEXT = text(
     f"""
     SELECT d.id AS draft_id, d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind,
-        m.stage_ids, m.agent_config, m.experiment_id, m.cohort_id, e.version, e.seed, c.path AS cohort_path,
+        m.stage_ids, m.agent_config, m.experiment_id, m.cohort_id, e.version, e.seed, e.pace, c.path AS cohort_path,
         coalesce(m.treatment_id, partner.treatment_id, c.treatment_id) AS treatment_id,
         partner.treatment_id IS NOT NULL AS has_arm_of_partner, c.variables,
         c.assigned || m.assigned || coalesce(partner.assigned, CAST('{{}}' AS jsonb)) AS assigned,
@@ -292,6 +293,7 @@ async def _as_context(session: ReadSession, draft_id: UUID, row: Row) -> PromptC
         facts=facts,
         as_of=row.as_of,
         partner_pages=row.partner_pages or {},
+        pace=row.pace,
         is_held=row.is_held,
     )
 

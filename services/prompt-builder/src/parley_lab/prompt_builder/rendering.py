@@ -23,6 +23,7 @@ from parley_lab.contracts.models import (
     HINT_PERSONA,
     HINT_PERSONA_TEXT,
     HINT_SPEAKER_NAME,
+    HINT_STAYS,
     ChatMessage,
     Hint,
 )
@@ -42,6 +43,8 @@ _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_REPLY_NAME: Final = 64
 
 _LONGEST_LAST_TEXT: Final = 200
+_NEARLY_OVER: Final = 0.85
+"""The share of the time of a conversation after which the mock may leave people in it."""
 
 _USE: Final = (
     "Your reply is read by a program. Others get to see only what you say to them in it; everything else in your reply "
@@ -167,7 +170,19 @@ def _hints(context: PromptContext, view: OwnView, items: PromptItems) -> dict[st
         HINT_OWN_MESSAGE_COUNT: _count(message.author_id == context.author.id for message in spoken),
         HINT_PERSONA_TEXT: context.agent.text,
         HINT_MANNER: "\n".join(manner_of(context.author.script)),
+        HINT_STAYS: _stays(context, view),
     }
+
+
+def _stays(context: PromptContext, view: OwnView) -> bool:
+    """Whether the mock does not leave the conversation yet: people are in it, and its time is not nearly over."""
+    talk = parts_of(context.stage).talk
+    limit = None if talk is None else talk.rules.time_limit_seconds
+    if limit is None or context.pace != "live":
+        return False
+    elapsed_ms = view.messages[-1].elapsed_ms if view.messages else 0
+    with_people = any(one.player == "person" and one.present for one in context.facts.people.on(context.stage.id))
+    return with_people and elapsed_ms < limit * 1000 * _NEARLY_OVER
 
 
 def _other_names(view: OwnView) -> list[str]:

@@ -24,6 +24,7 @@ from parley_lab.contracts.models import (
     HINT_PERSONA,
     HINT_PERSONA_TEXT,
     HINT_QUESTION,
+    HINT_STAYS,
     HINT_SUGGESTED,
     ModelReply,
     ModelRequest,
@@ -125,6 +126,7 @@ class _Suggestions:
         # Both are drawn in any case, so that a script leaves other draws unchanged.
         is_ready = rng.random() < ready_probability(self._message_count)
         speaks = rng.random() >= silence_probability(self._message_count, self._own_count)
+        is_ready = is_ready and request.hints.get(HINT_STAYS) is not True
         self._ready = is_ready if part.is_ready is None else part.is_ready
         self._speaks = speaks if part.speaks is None else part.speaks
         self._line = part.line
