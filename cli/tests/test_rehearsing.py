@@ -348,7 +348,7 @@ seed: 3
 pace: live
 stages:
   - {id: read, kind: info, lines: [One two three four five six seven eight.]}
-  - {id: meet, kind: info, lines: [], progress: {wait_for_all: true, at_most_seconds: 4}}
+  - {id: meet, kind: info, lines: [Wait], progress: {wait_for_all: true, at_most_seconds: 4}}
 cohorts: [{seats: [{open: true, count: 2}]}]
 """
 
@@ -358,12 +358,13 @@ async def test_made_up_people_take_the_time_of_a_page_and_wait_without_asking(
 ) -> None:
     asked: list[str] = []
 
-    class Client(httpx2.AsyncClient):
-        async def request(self, method: str, url: Any, **options: Any) -> httpx2.Response:
-            asked.append(f"{method} {url}")
-            return await super().request(method, url, **options)
+    request = httpx2.AsyncClient.request
 
-    monkeypatch.setattr(httpx2, "AsyncClient", Client)
+    async def count(client: httpx2.AsyncClient, method: str, url: Any, **options: Any) -> httpx2.Response:
+        asked.append(f"{method} {url}")
+        return await request(client, method, url, **options)
+
+    monkeypatch.setattr(httpx2.AsyncClient, "request", count)
     async with EmbeddedLab(tmp_path, servers=ServerSettings(database_url=database_url), environ={}, port=0) as lab:
         experiment_id = await start(lab, SLOW)
         async with lab.database.transaction() as session:

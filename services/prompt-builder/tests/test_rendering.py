@@ -229,7 +229,6 @@ def test_hints_name_what_the_mock_needs() -> None:
         ("live", 100, 90, [CLEO], False),
         ("live", None, 10, [CLEO], False),
         ("live", 100, 10, [BOB], False),
-        ("live", 100, 10, [replace(CLEO, present=False)], False),
         ("fast", 100, 10, [CLEO], False),
     ],
 )

@@ -44,6 +44,10 @@ def matched(**rule: Any) -> dict[str, Any]:
     return {"stages": [ASK, TALK], "cohorts": [{**PAIR, "match": {"by": BY, **rule}}]}
 
 
+def by_rule(rule: dict[str, Any], want: dict[str, Any] | None = None) -> dict[str, Any]:
+    return matched(by={"rules": {"for": rule}}, want=want or {"for": 2})
+
+
 FOR: dict[str, Any] = {**BY, "value": "pro"}
 TWO = {**TALK, "id": "two"}
 BY_PARTICIPANT = {"allocation": {"by": "participant"}}
@@ -194,6 +198,33 @@ ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
             "cohorts[0].match.by.stage",
             "a stage without `show_if`",
         ),
+        (matched(grows_to=2), "cohorts[0].match.grows_to", "more than 2, for whom the plan has open seats"),
+        (
+            matched(values="same", grows_to=6),
+            "cohorts[0].match.grows_to",
+            "`want`, `kinds` or those who came first",
+        ),
+        (
+            {**pair(match={"grows_to": 6}), "stages": [{**TALK, "kind": "beauty_contest"}]},
+            "cohorts[0].match.grows_to",
+            "a stage that people may join when it has begun, such as a conversation",
+        ),
+        (
+            by_rule({"stage": "ask", "question": "colour", "value": "red"}),
+            "cohorts[0].match.by.rules.for.question",
+            "view",
+        ),
+        (
+            by_rule({"stage": "talk", "question": "view", "value": "pro"}),
+            "cohorts[0].match.by.rules.for.stage",
+            "one of ask before people meet",
+        ),
+        (
+            by_rule({"treatment": "a"}),
+            "cohorts[0].match.by.rules.for",
+            "a rule with `stage` and `question`, or `variable`",
+        ),
+        (by_rule(FOR, want={"against": 2}), "cohorts[0].match.want.against", "for"),
     ],
 )
 def test_a_mistake_is_told_at_its_place(changes: dict[str, Any], where: str, expected: str) -> None:

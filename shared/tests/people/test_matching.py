@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.people import matching
-from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
+from parley_lab.people.matching import Decision, Growing, Kind, Rule, Waiting, decide, joining_only
 
 PEOPLE = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abc")), max_size=9)
 PAIRS = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=8)
@@ -212,3 +212,20 @@ def test_agents_take_the_places_of_a_value_that_no_one_has_when_the_time_is_up()
 
     assert places_of(filled) == [0]
     assert fewer == Decision(released=(UUID(int=0), UUID(int=1)))
+
+
+def test_people_join_groups_that_grow_and_no_more_are_made_than_these_take() -> None:
+    places = {"pro": (0, 2), "con": (0, 2)}
+    rule = Rule(people=2, values="composed", kinds=(Kind(places, "open"), Kind({"pro": (2, 2)}, "pairs")))
+    group = UUID(int=9)
+
+    full = joining_only(rule, [])
+    half = joining_only(rule, [Growing(group, "open", 1), Growing(group, "pairs", 1)])
+    any_one = joining_only(Rule(people=2), [Growing(group, "", 1)])
+
+    assert full.kinds == ()
+    assert [(one.id, one.people) for one in half.kinds] == [("open", 1)]
+    assert any_one.people == 1
+    three = [Waiting(UUID(int=number), True, value="pro") for number in range(3)]
+    assert decide(three, half) == Decision(group=(UUID(int=0),), kind="open")
+    assert decide(three, any_one) == Decision(group=(UUID(int=0),))

@@ -307,7 +307,7 @@ class MadeUpPerson:
 
 
 def _seconds_left(me: Mapping[str, Json]) -> Iterator[float]:
-    """What is left of the times that run for the person, at whose end the lab does something or lets them go on."""
+    """The seconds left of each time that runs for the person; at its end the lab acts or lets them go on."""
     now = datetime.fromisoformat(me["now"])
     for end in [*(one["ends_at"] for one in me["timers"]), (me["waiting"] or {}).get("until")]:
         left = 0.0 if end is None else (datetime.fromisoformat(end) - now).total_seconds()

@@ -296,13 +296,18 @@ class HowMany(Document):
 
 
 class MatchValue(Document):
-    """What people are matched by: their answer to a question of an earlier stage, or an assigned variable."""
+    """What people are matched by: their answer to a question of an earlier stage, an assigned variable, or rules."""
 
     stage: Slug | None = None
     question: str | None = Field(default=None, min_length=1, max_length=200)
     """A column of the stage, such as the id of a question."""
     variable: str | None = Field(default=None, min_length=1, max_length=200)
     """The name of an assigned variable, with a path into it where it is an object (`role.side`)."""
+    rules: dict[Annotated[str, StringConstraints(min_length=1, max_length=200)], Rule] = Field(
+        default={}, exclude_if=not_
+    )
+    """Rules over answers of earlier stages and assigned variables, by name: a person's value is the name of the first
+    that holds."""
 
 
 Composition = dict[Annotated[str, StringConstraints(max_length=200)], Annotated[int, Field(ge=1, le=1000)] | HowMany]
@@ -331,6 +336,9 @@ class Match(Document):
     """Several compositions; a group is made of the first for which enough people are there."""
     balance: bool = False
     """With `kinds`: of those for which enough people are there, the one whose groups have had the fewest people."""
+    grows_to: int | None = Field(default=None, ge=2, le=1000, exclude_if=is_none)
+    """How many people a group has at most: those who fit together later join one of their kind, until one of it has
+    gone on from the stage. Left out: they become a group of their own."""
     never_again: bool = Field(default=False, exclude_if=not_)
     """Whether the people of a group have not been in one before: strangers in each of several rounds."""
     confirm_seconds: float | None = Field(default=None, ge=5, le=600)

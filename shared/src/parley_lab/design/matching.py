@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import one_of, repeated_id, unknown
+from parley_lab.base.rules import Comparison, comparisons
 from parley_lab.base.variables import as_text
 from parley_lab.contracts.assigned import Assigned, Balanced, Permutation
 from parley_lab.contracts.experiment import CohortPlan, Composition, HowMany, Match, MatchValue, StageConfig
@@ -49,6 +50,7 @@ def _of_match(where: str, match: Match, file: Matched) -> Iterator[Problem]:
     rules = [name for name in ("values", "want", "kinds") if getattr(match, name)]
     if len(rules) > 1:
         yield Problem(where, f"`{rules[0]}` and `{rules[1]}`", "one of `values`, `want` and `kinds`")
+    yield from _of_growth(f"{where}.grows_to", match, file)
     if match.balance and not match.kinds:
         yield Problem(f"{where}.balance", "true", "`kinds` beside it, between which it chooses")
     if match.by is None:
@@ -68,9 +70,27 @@ def _of_match(where: str, match: Match, file: Matched) -> Iterator[Problem]:
         yield from _of_composition(f"{place}.want", kind.want, match.by, file)
 
 
+def _of_growth(where: str, match: Match, file: Matched) -> Iterator[Problem]:
+    if match.grows_to is None:
+        return
+    if match.grows_to <= file.plan.people:
+        expected = f"more than {file.plan.people}, for whom the plan has open seats"
+        yield Problem(where, str(match.grows_to), expected)
+    for name in ("values", "never_again"):
+        if getattr(match, name):
+            yield Problem(where, f"`{name}` beside it", "`want`, `kinds` or those who came first")
+
+
 def _of_value(where: str, by: MatchValue, file: Matched) -> Iterator[Problem]:
+    names = [name for one in file.variables for name in one.names]
+    if by.rules:
+        if by.variable is not None or by.stage is not None or by.question is not None:
+            yield Problem(where, "`rules` beside another value", "one of the two")
+        for name, rule in by.rules.items():
+            for place, one in comparisons(rule, f"{where}.rules.{name}"):
+                yield from _of_comparison(place, one, names, file)
+        return
     if by.variable is not None:
-        names = [name for one in file.variables for name in one.names]
         if by.stage is not None or by.question is not None:
             yield Problem(where, "`variable` beside a stage or a question", "one of the two")
         if by.variable.partition(".")[0] not in names:
@@ -84,9 +104,28 @@ def _of_value(where: str, by: MatchValue, file: Matched) -> Iterator[Problem]:
     if stages[by.stage].show_if is not None:
         expected = "a stage without `show_if`: people who do not see it have no value"
         yield Problem(f"{where}.stage", f"{by.stage!r}, which a rule leaves out for some", expected)
-    columns = [one.name for one in parts_of(stages[by.stage]).data.columns() if not one.derived]
+    columns = _columns(stages[by.stage])
     if by.question not in columns:
         yield unknown(f"{where}.question", by.question, columns, "question")
+
+
+def _of_comparison(where: str, one: Comparison, names: Sequence[str], file: Matched) -> Iterator[Problem]:
+    """Check one comparison of a rule that gives people their value."""
+    stages = {stage.id: stage for stage in file.ahead}
+    if one.subject == "variable":
+        if one.name.partition(".")[0] not in names:
+            yield unknown(f"{where}.variable", one.name, names, "assigned variable")
+    elif one.question is None:
+        yield Problem(where, f"a rule over a {one.subject}", "a rule with `stage` and `question`, or `variable`")
+    elif one.stage not in stages:
+        expected = f"{one_of(one.stage or '', stages, 'stage')} before people meet"
+        yield Problem(f"{where}.stage", repr(one.stage) if one.stage else "nothing", expected)
+    elif one.question not in (columns := _columns(stages[one.stage])):
+        yield unknown(f"{where}.question", one.question, columns, "question")
+
+
+def _columns(stage: StageConfig) -> Sequence[str]:
+    return [one.name for one in parts_of(stage).data.columns() if not one.derived]
 
 
 def _of_composition(where: str, want: Composition, by: MatchValue, file: Matched) -> Iterator[Problem]:
@@ -117,12 +156,14 @@ def _known_values(where: str, named: Mapping[str, object], by: MatchValue, file:
     possible = _possible_values(by, file)
     for value in named if possible else ():
         if value not in possible:
-            kind = "value" if by.variable is not None else "option"
+            kind = "rule" if by.rules else "value" if by.variable is not None else "option"
             yield unknown(f"{where}.{value}", value, possible, kind)
 
 
 def _possible_values(by: MatchValue, file: Matched) -> Sequence[str]:
     """The values that people may have; none: they are not known here."""
+    if by.rules:
+        return list(by.rules)
     assigned = next((one for one in file.variables if by.variable in one.names), None)
     if isinstance(assigned, Balanced) or (isinstance(assigned, Permutation) and assigned.split):
         return [as_text(one) for one in assigned.values]

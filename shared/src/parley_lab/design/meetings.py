@@ -18,6 +18,7 @@ from parley_lab.contracts.experiment import CohortPlan, StageConfig, Treatment
 from parley_lab.design import conditions, matching
 from parley_lab.design import treatments as arm
 from parley_lab.design.own_arms import why_shared
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import parts_of
 
 Json = Any
@@ -79,10 +80,22 @@ def _of_plan(where: str, plan: CohortPlan, file: Meeting) -> Iterator[Problem]:
     for stage_id in plan.meetings:
         if stage_id not in ids:
             yield unknown(f"{where}.at", stage_id, ids, "stage")
+        elif plan.match is not None and plan.match.grows_to is not None:
+            yield from _growing(f"{where}.match.grows_to", file.stages[_place(stage_id, file)], plan.match.grows_to)
     for number, seat in enumerate(plan.seats):
         if seat.open and seat.treatment is not None:
             expected = "nothing: people get their arms when they join, and seats when they meet"
             yield Problem(f"{where}.seats[{number}].treatment", repr(seat.treatment), expected)
+
+
+def _growing(where: str, stage: StageConfig, people: int) -> Iterator[Problem]:
+    """A stage that people cannot join when it has begun, or not so many."""
+    parts = parts_of(stage)
+    if plays_together(parts):
+        found = f"the {stage.kind} {stage.id!r}, where people meet"
+        yield Problem(where, found, "a stage that people may join when it has begun, such as a conversation")
+    elif parts.players[1] is not None and parts.players[1] < people:
+        yield Problem(where, str(people), f"at most {parts.players[1]}, as the stage {stage.id!r}")
 
 
 def _beside(index: int, file: Meeting) -> Iterator[Problem]:

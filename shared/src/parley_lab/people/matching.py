@@ -1,10 +1,20 @@
-"""Who of those who wait at a stage become a group: from who is there to who is with whom. Pure."""
+"""Who of those who wait at a stage become a group: from who is there to who is with whom. Pure.
+
+A person's value, by which they are matched, comes from what they answered and were assigned.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
+
+from parley_lab.base import variables
+from parley_lab.base.rules import Comparison, comparisons, holds, with_given
+from parley_lab.contracts.experiment import MatchValue, StageConfig
+from parley_lab.kinds.stages import parts_of
+
+Json = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,8 @@ class Kind:
     places: Mapping[str, tuple[int, int]]
     id: str = ""
     has_had: int = 0
+    people: int | None = None
+    """How many people a group of it has at most, where that is fewer than others have."""
 
     @property
     def fewest(self) -> int:
@@ -68,6 +80,62 @@ class Decision:
     released: tuple[UUID, ...] = ()
     kind: str = ""
     """The composition of the group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A group that people may still join: of which composition, and how many more."""
+
+    id: UUID
+    kind: str
+    free: int
+
+
+def to_join(growing: Sequence[Growing], kind: str, people: int) -> Sequence[Growing]:
+    """The groups that so many people of this composition may join together, the one that is tried first first."""
+    return [one for one in growing if one.kind == kind and one.free >= people]
+
+
+def joining_only(rule: Rule, growing: Sequence[Growing]) -> Rule:
+    """The rule where no more groups are made: people may join one that grows."""
+    free: dict[str, int] = {}
+    for one in growing:
+        free[one.kind] = max(one.free, free.get(one.kind, 0))
+    if rule.values != "composed":
+        return replace(rule, people=min(rule.people, free.get("", 0)))
+    kinds = (replace(one, people=free.get(one.id, 0)) for one in rule.kinds)
+    kinds = (one for one in kinds if one.people and one.people >= one.fewest)
+    return replace(rule, kinds=tuple(kinds))
+
+
+def stages_of(by: MatchValue | None) -> set[str]:
+    """The stages whose pages decide about a person's value."""
+    if by is None:
+        return set()
+    named = [one.stage for rule in by.rules.values() for _, one in comparisons(rule)]
+    return {one for one in (by.stage, *named) if one is not None}
+
+
+def value_of(
+    by: MatchValue | None, stage: StageConfig | None, pages: Mapping[str, Json], assigned: Mapping[str, Json]
+) -> str:
+    """By what a person is matched, as a text; empty when they have no such answer. `stage`: the one that `by` names.
+
+    pages: the person's, by stage.
+    """
+    if by is None:
+        return ""
+
+    def of_variable(one: Comparison) -> Json:
+        return variables.value_of(one.name, assigned) if one.subject == "variable" else None
+
+    if by.rules:
+        return next((name for name, rule in by.rules.items() if holds(with_given(rule, of_variable), pages, "")), "")
+    if by.variable is not None:
+        return variables.as_text(variables.value_of(by.variable, assigned))
+    if stage is None:
+        return ""
+    return variables.as_text(parts_of(stage).data.cells(pages.get(stage.id)).get(by.question or ""))
 
 
 _NO_GROUP: Final = Decision()
@@ -134,7 +202,8 @@ def _group(
 ) -> Decision:
     """The first group that is found of those who are there, with `first` in it. The compositions share the steps."""
     for kind in compositions:
-        chosen = _Group(kind, rule.people, fewest, steps // len(compositions)).fill(there, first)
+        most = rule.people if kind.people is None else min(kind.people, rule.people)
+        chosen = _Group(kind, most, fewest, steps // len(compositions)).fill(there, first)
         if chosen:
             return Decision(group=tuple(one.id for one in there if one in chosen), kind=kind.id)
     return _NO_GROUP

@@ -14,8 +14,8 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member
 from parley_lab.base import seeds
-from parley_lab.base.variables import as_text
-from parley_lab.contracts.experiment import CohortPlan, Match, StageConfig
+from parley_lab.base.errors import Conflict
+from parley_lab.contracts.experiment import CohortPlan, StageConfig
 from parley_lab.design import (
     Allocated,
     Block,
@@ -25,6 +25,7 @@ from parley_lab.design import (
     cohort_of,
     draw_arm,
     give_back,
+    values_of,
 )
 from parley_lab.design.matching import compositions_of
 from parley_lab.design.seat_names import seat_name
@@ -33,16 +34,30 @@ from parley_lab.members.designs import design
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.confirming import Answer, answer_of, ask, seconds_of
-from parley_lab.people.entering import target_on
+from parley_lab.people.entering import target_of, target_on
 from parley_lab.people.making import InRoom, arm_of, number_of
-from parley_lab.people.matching import Decision, Kind, Rule, Waiting, decide
+from parley_lab.people.matching import (
+    Decision,
+    Growing,
+    Kind,
+    Rule,
+    Waiting,
+    decide,
+    joining_only,
+    stages_of,
+    to_join,
+    value_of,
+)
 from parley_lab.people.own_arms import draw_own_arm, lock_draws
 from parley_lab.people.rooms import (
     Room,
+    groups_to_join,
     keep,
+    lock_group,
     lock_room,
     make,
     make_alone_again,
+    note_joined,
     note_match,
     partners_of,
     people_by_kind,
@@ -75,8 +90,10 @@ async def meet(session: Session, room_id: UUID, now: datetime) -> bool:
     room = await lock_room(session, room_id)
     if room is None:
         return False
-    rule = await _rule(session, room)
-    everybody = await row_of(session, room_id, now)
+    growing = await groups_to_join(session, room)
+    rule = await _rule(session, room, growing)
+    by = None if room.plan.match is None else room.plan.match.by
+    everybody = await row_of(session, room_id, now, stages=stages_of(by))
     row = await _row(session, room, rule, everybody, now)
     unconfirmed = {one.id for one in everybody if _answer(room, one, now) != "confirmed"}
     asked: list[UUID] = []
@@ -96,10 +113,48 @@ async def meet(session: Session, room_id: UUID, now: datetime) -> bool:
         await _tell_those_who_wait(session, room, row, now)
         return False
     await _release(session, [held[one] for one in decision.released], now)
-    if decision.group:
+    if not decision.group:
+        return True
+    people = [held[one] for one in decision.group]
+    joined = await _join(session, room, to_join(growing, decision.kind, len(people)), people, now)
+    if joined is None:
+        # The groups that they could join are at work; the room is looked at again soon.
+        return False
+    if joined:
+        return True
+    if room.groups >= room.most:
+        await _release(session, people, now)
+    else:
         values = {one.id: one.value for one in row}
-        await _make(session, room, rule, decision, [held[one] for one in decision.group], values, now)
+        await _make(session, room, rule, decision, people, values, now)
     return True
+
+
+async def _join(
+    session: Session, room: Room, growing: Sequence[Growing], people: Sequence[Standing], now: datetime
+) -> bool | None:
+    """Take these people, who are locked, to the first of these groups that takes all of them; False: none does.
+
+    None where one that may take them is locked by another process.
+    """
+    for one in growing:
+        if not await lock_group(session, one.id):
+            return None
+        if not to_join(
+            [other for other in await groups_to_join(session, room) if other.id == one.id], one.kind, len(people)
+        ):
+            continue
+        try:
+            targets = [await target_of(session, standing, one.id) for standing in people]
+        except Conflict:
+            # A role there has no place for them.
+            continue
+        before = await note_joined(session, one.id, [standing.member.id for standing in people])
+        for number, (standing, target) in enumerate(zip(people, targets, strict=True), before + 1):
+            await _name_anew(session, room, standing, number)
+            await move(session, standing, target, now, cause="timer")
+        return True
+    return False
 
 
 def _answer(room: Room, one: Row, now: datetime) -> Answer:
@@ -154,7 +209,8 @@ async def _have_read_anew(session: Session, room: Room, member_ids: Sequence[UUI
 async def _row(session: Session, room: Room, rule: Rule, found: Sequence[Row], now: datetime) -> list[Waiting]:
     """Those who wait; people who can meet no one any more have waited as long as they may."""
     all_are_there = len(found) == room.on_the_way and all(one.is_there for one in found)
-    in_vain = room.takes_no_more and (room.groups >= room.most or room.on_the_way < rule.least or all_are_there)
+    in_vain = room.takes_no_more and (_makes_no_group(rule, room) or room.on_the_way < rule.least or all_are_there)
+    by = None if room.plan.match is None else room.plan.match.by
     stage = await _stage_of_value(session, room)
     is_of_strangers = room.plan.match is not None and room.plan.match.never_again
     ids = [one.id for one in found] if is_of_strangers else []
@@ -164,7 +220,7 @@ async def _row(session: Session, room: Room, rule: Rule, found: Sequence[Row], n
             one.id,
             bool(one.is_there) and _answer(room, one, now) != "missed",
             one.time_is_up or in_vain,
-            _value(room.plan.match, stage, one),
+            value_of(by, stage, one.pages or {}, values_of(one.assigned)),
             met.get(one.id, frozenset()),
         )
         for one in found
@@ -177,24 +233,21 @@ async def _stage_of_value(session: Session, room: Room) -> StageConfig | None:
     return None if by is None or by.stage is None else (await _first_design(session, room)).stage(by.stage)
 
 
-def _value(match: Match | None, stage: StageConfig | None, one: Row) -> str:
-    """By what a person is matched, as a text; empty when they have no such answer."""
-    if match is None or match.by is None:
-        return ""
-    if match.by.variable is not None:
-        name, *path = match.by.variable.split(".")
-        found = (one.assigned.get(name) or {}).get("value")
-        for part in path:
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return as_text(found)
-    if stage is None:
-        return ""
-    return as_text(parts_of(stage).data.cells(one.page).get(match.by.question or ""))
+async def _rule(session: Session, room: Room, growing: Sequence[Growing]) -> Rule:
+    rule = await _rule_of_new_groups(session, room)
+    if room.groups < room.most:
+        return rule
+    rule = joining_only(rule, growing)
+    can_join = bool(rule.kinds) if rule.values == "composed" else rule.people > 0
+    return rule if can_join else Rule(people=room.people + room.on_the_way)
 
 
-async def _rule(session: Session, room: Room) -> Rule:
-    if room.groups >= room.most:
-        return Rule(people=room.people + room.on_the_way)
+def _makes_no_group(rule: Rule, room: Room) -> bool:
+    """Whether all groups are made, and none takes more people."""
+    return room.groups >= room.most and rule.people > room.people
+
+
+async def _rule_of_new_groups(session: Session, room: Room) -> Rule:
     stage = (await _first_design(session, room)).stage(room.stage_id)
     agents = room.plan.participants - room.people
     progress = stage.progress
@@ -281,16 +334,20 @@ async def _make(
     await make(session, room.experiment, cohort, where, now)
     cohort_id = seeds.row_id(room.experiment.id, path)
     shared = await _design(session, room, arm_of(cohort))
-    language = room.experiment.language
     for standing, seat in zip(people, taken, strict=True):
-        # A person alone has the name of the first seat until there is another one.
-        names = {"alone": seat_name("participant", 1, language), "here": seat_name("participant", seat, language)}
-        await session.run(_NAME, {"member_id": standing.member.id, **names})
+        await _name_anew(session, room, standing, seat)
         resolved = standing.design if room.is_by_participant else shared
         target = target_on(standing, cohort_id, path, resolved, room.stage_id)
         await move(session, standing, target, now, cause="timer", seat=seat)
     await note_match(session, room, cohort_id, decision.group, number, now, kind=decision.kind)
     await keep(session, room, groups=group, numbered=number, block=block)
+
+
+async def _name_anew(session: Session, room: Room, standing: Standing, number: int) -> None:
+    """Name a person by their number in the group: alone they have the name of the first until there is another one."""
+    language = room.experiment.language
+    names = {"alone": seat_name("participant", 1, language), "here": seat_name("participant", number, language)}
+    await session.run(_NAME, {"member_id": standing.member.id, **names})
 
 
 def _name(room: Room, kind: str, group: int) -> str | None:

@@ -27,6 +27,7 @@ from parley_lab.design import (
 from parley_lab.members.designs import design
 from parley_lab.people.assigning import given_at_opening
 from parley_lab.people.making import InRoom, arm_of, make_cohorts
+from parley_lab.people.matching import Growing
 from parley_lab.people.spans import next_meeting
 from parley_lab.store import tables
 from parley_lab.store.session import ReadSession, Session
@@ -67,14 +68,33 @@ ON_THE_WAY: Final = f"""(
     SELECT count(*) FROM members m JOIN cohorts c ON c.id = m.cohort_id LEFT JOIN presence p ON p.member_id = m.id
     WHERE c.room_id = r.id AND c.alone AND c.status = 'running' AND m.kind = 'participant'
         AND m.status IN {in_sql(STILL_IN)} AND p.gone_at IS NULL)"""  # noqa: S608 - put together from constants
+_GROWS_TO: Final = "CAST(r.plan -> 'match' ->> 'grows_to' AS int)"
+# The groups of a room `r` that people may still join, with how many more. One of a group that has gone on from the
+# stage, or a conversation that has ended, closes it to others.
+_GROWING: Final = f"""
+    SELECT x.cohort_id, coalesce(x.kind, '') AS kind, x.number, {_GROWS_TO} - (
+        SELECT count(*) FROM members m WHERE m.cohort_id = x.cohort_id AND m.kind = 'participant'
+            AND m.player = 'person' AND m.status IN {in_sql(STILL_IN)}) AS free
+    FROM matches x JOIN cohorts c ON c.id = x.cohort_id
+    WHERE x.room_id = r.id AND x.given_back_at IS NULL AND c.status = 'running' AND NOT EXISTS (
+        SELECT FROM members m WHERE m.cohort_id = x.cohort_id AND m.kind = 'participant'
+            AND m.status IN {in_sql((*STILL_IN, "completed"))}
+            AND array_position(m.stage_ids, r.stage_id) <= m.position)
+        AND NOT EXISTS (SELECT FROM threads t
+            WHERE t.cohort_id = x.cohort_id AND t.stage_id = r.stage_id AND t.ended_at IS NOT NULL)"""  # noqa: S608 - put together from constants
+# How many more people its groups take; none where groups do not grow.
+_FREE: Final = f"""(CASE WHEN {_GROWS_TO} IS NULL THEN 0 ELSE (
+    SELECT coalesce(sum(greatest(0, g.free)), 0) FROM ({_GROWING}) g) END)"""  # noqa: S608 - put together from constants
+# How many people it takes, those who are on the way included.
+_TAKES: Final = f"(coalesce({_GROWS_TO}, r.people) * (r.most - r.groups) + {_FREE})"
 PLACES: Final = f"""(
-    SELECT CAST(coalesce(sum(greatest(0, r.people * (r.most - r.groups) - {ON_THE_WAY})), 0) AS bigint) FROM rooms r
+    SELECT CAST(coalesce(sum(greatest(0, {_TAKES} - {ON_THE_WAY})), 0) AS bigint) FROM rooms r
     WHERE r.experiment_id = {{experiment}} AND r.closed_at IS NULL
         AND {_IS_FIRST_TO_FORMAT})"""  # noqa: S608 - put together from constants
 """How many people the rooms of an experiment still take, as part of a statement."""
 IS_OPEN: Final = f"""EXISTS (
-    SELECT FROM rooms f WHERE f.experiment_id = {{experiment}} AND f.closed_at IS NULL AND f.groups < f.most
-        AND {_IS_FIRST_TO_FORMAT.replace("r.", "f.")})"""
+    SELECT FROM rooms r WHERE r.experiment_id = {{experiment}} AND r.closed_at IS NULL
+        AND (r.groups < r.most OR {_FREE} > 0) AND {_IS_FIRST_TO_FORMAT})"""
 """Whether people may still come to a room of the experiment, as part of a statement."""
 
 _HAS_ROOM: Final = text("SELECT 1 AS one FROM rooms WHERE experiment_id = :experiment_id")
@@ -91,7 +111,7 @@ _TAKE_PLACE: Final = text(
     f"""
     UPDATE rooms r SET joined = r.joined + 1
     WHERE r.experiment_id = :experiment_id AND r.closed_at IS NULL AND {_IS_FIRST}
-        AND r.people * (r.most - r.groups) > {ON_THE_WAY}
+        AND {_TAKES} > {ON_THE_WAY}
     RETURNING r.id, r.joined
     """  # noqa: S608 - put together from constants
 )
@@ -187,9 +207,9 @@ _LOCK: Final = text("SELECT id FROM rooms WHERE id = :room_id FOR NO KEY UPDATE 
 _ROOM: Final = text(
     f"""
     SELECT r.id, r.stage_id, r.plan, r.people, r.most, r.groups, r.numbered, r.block, r.arms_left, r.draws,
-        r.groups >= r.most OR NOT {IS_OPEN.format(experiment="r.experiment_id")} AS takes_no_more,
+        r.groups >= r.most AND {_FREE} = 0 OR NOT {IS_OPEN.format(experiment="o.experiment_id")} AS takes_no_more,
         CASE WHEN {_IS_FIRST} THEN {ON_THE_WAY} ELSE {_STILL_TO_COME} END AS on_the_way
-    FROM rooms r WHERE r.id = :room_id
+    FROM rooms r JOIN rooms o ON o.id = r.id WHERE r.id = :room_id
     """  # noqa: S608 - put together from constants
 )
 
@@ -225,22 +245,57 @@ _ALONE: Final = """
 _ROW: Final = text(
     f"""
     SELECT m.id, greatest(p.seen_at, p.asked_at) >= :since AS is_there, w.over_at IS NOT NULL AS time_is_up,
-        a.value AS page, m.assigned, p.confirmed_at,
+        m.assigned, p.confirmed_at,
+        CASE WHEN CAST(:stages AS text[]) <> '{{}}' THEN (SELECT json_object_agg(a.stage_id, a.value) FROM answers a
+            WHERE a.member_id = m.id AND a.stage_id = ANY(:stages) AND a.key = '' AND a.valid) END AS pages,
         CASE WHEN p.called_at IS NOT NULL THEN greatest(p.called_at, e.resumed_at) END AS called_at
     {_ALONE} JOIN experiments e ON e.id = r.experiment_id LEFT JOIN presence p ON p.member_id = m.id
-        LEFT JOIN answers a ON a.member_id = m.id AND a.stage_id = r.plan #>> '{{match,by,stage}}' AND a.key = ''
-            AND a.valid
         LEFT JOIN waits w ON w.cohort_id = c.id AND w.stage_id = r.stage_id
     WHERE c.room_id = :room_id AND c.alone AND c.status = 'running' AND {_WAITS}
     ORDER BY m.arrived_at, length(m.path), m.path COLLATE "C"
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def row_of(session: ReadSession, room_id: UUID, now: datetime, *, stages: Collection[str] = ()) -> Sequence[Row]:
+    """The people who wait in the room in the order in which they came: whether each is there, whether the time is up,
+    by what they are matched, which is on their pages of `stages` or among their variables, and whether they confirm."""
+    since = now - timedelta(seconds=PRESENT_SECONDS)
+    return await session.all(_ROW, {"room_id": room_id, "since": since, "stages": sorted(stages)})
+
+
+_GROUPS_TO_JOIN: Final = text(
+    f"SELECT g.* FROM rooms r CROSS JOIN LATERAL ({_GROWING}) g WHERE r.id = :room_id ORDER BY g.number"  # noqa: S608 - put together from constants
+)
+_LOCK_GROUP: Final = text("SELECT id FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE SKIP LOCKED")
+_JOIN: Final = text(
+    """
+    UPDATE matches x SET people = x.people || CAST(:people AS uuid[]) WHERE x.cohort_id = :cohort_id
+    RETURNING (SELECT count(*) FROM members m WHERE m.cohort_id = x.cohort_id AND m.kind = 'participant')
+        + (SELECT count(*) FROM stays s WHERE s.cohort_id = x.cohort_id AND s.left_at IS NOT NULL) AS participants
     """
 )
 
 
-async def row_of(session: ReadSession, room_id: UUID, now: datetime) -> Sequence[Row]:
-    """The people who wait in the room in the order in which they came: whether each is there, whether the time is up,
-    by what they are matched, which is in their page of the stage or among their variables, and whether they confirm."""
-    return await session.all(_ROW, {"room_id": room_id, "since": now - timedelta(seconds=PRESENT_SECONDS)})
+async def groups_to_join(session: ReadSession, room: Room) -> Sequence[Growing]:
+    """The groups of this room that people may still join, the one that was made first first."""
+    if room.plan.match is None or room.plan.match.grows_to is None:
+        return []
+    rows = await session.all(_GROUPS_TO_JOIN, {"room_id": room.id})
+    return [Growing(row.cohort_id, row.kind, row.free) for row in rows if row.free > 0]
+
+
+async def lock_group(session: Session, cohort_id: UUID) -> bool:
+    """Lock a group that people are to join; False while another process is at work there. People's own locks are held
+    already, and those who move there take the cohort's first: so this waits for nothing."""
+    return await session.first(_LOCK_GROUP, {"cohort_id": cohort_id}) is not None
+
+
+async def note_joined(session: Session, cohort_id: UUID, people: Sequence[UUID]) -> int:
+    """Store that these people join the group; how many participants it has had before."""
+    row = await session.one(_JOIN, {"cohort_id": cohort_id, "people": list(people)})
+    before: int = row.participants
+    return before
 
 
 LATELY_SECONDS: Final = 300.0
