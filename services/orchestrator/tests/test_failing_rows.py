@@ -1,6 +1,6 @@
 """A row that fails holds up no other: it is tried again ever more rarely, and the experimenter gets one alert."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -14,11 +14,13 @@ from structlog.testing import capture_logs
 from parley_lab.base.errors import GivenUp, Unavailable
 from parley_lab.bus.in_process import InProcessBus
 from parley_lab.contracts.experiment import AttentionChecks
+from parley_lab.contracts.hints import Hint
 from parley_lab.design import load
 from parley_lab.experiments import pausing, starting
 from parley_lab.members import held_cohorts
 from parley_lab.members.guarding import Guard
 from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator import service
 from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.orchestrator.presence import look_for_gone
 from parley_lab.orchestrator.service import Orchestrator
@@ -228,6 +230,39 @@ async def test_of_two_runs_that_are_over_the_watchdog_ends_the_other(database: D
 
     assert len(await rows(database, ended)) == 2
     assert await alerts(database) == [("work_failed", True)]
+
+
+class RefusingBus(InProcessBus):
+    """A bus that refuses to say how much waits in a queue."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.published: list[Hint] = []
+
+    async def waiting(self, queue: str) -> int:
+        raise RuntimeError(queue)
+
+    async def publish(self, hints: Sequence[Hint]) -> None:
+        self.published += hints
+
+
+async def test_a_queue_that_the_broker_refuses_holds_back_no_cohort(
+    database: Database, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def some(*_: Any) -> dict[str, int]:
+        return {"mock": 1}
+
+    _, people = await a_study(database, fake_clock)
+    bus = RefusingBus()
+    orchestrator = Orchestrator(database=database, bus=bus, clock=fake_clock)
+    monkeypatch.setattr(service, "overdue", some)
+    async with database.transaction() as session:
+        await session.run(text("UPDATE streams SET last = last + 1, unsettled = last + 1"))
+
+    await orchestrator.watch()
+
+    announced = {hint.id for hint in bus.published}
+    assert announced >= {str(one) for one in await cohorts_of(database, people)}
 
 
 async def test_a_cohort_whose_rules_fail_is_held_with_its_clocks_until_they_do_not(

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import structlog
 
-from parley_lab.base.background import Background
+from parley_lab.base.background import Background, do_quietly
 from parley_lab.base.clock import Clock
 from parley_lab.base.logs import go_on_with
 from parley_lab.bus import Bus, Subscription
@@ -202,13 +202,18 @@ class Orchestrator:
 
         await self._guard.each("experiment", finished, end, now)
         await self._guard.each("cohort", settled_again, release, now)
-        for provider, drafts in waiting.items():
+
+        async def look_for_drafts(provider: str, drafts: int) -> None:
             queue = provider_queue(provider)
             # Every hint brings a draft, so of those that wait as many are safe as there are hints.
             safe = on_their_way.get(queue, 0) + await self._bus.waiting(queue)
             if drafts > safe:
                 async with self._database.read() as reading:
-                    hints += await overdue_hints(reading, provider, now, before, safe=safe)
+                    hints.extend(await overdue_hints(reading, provider, now, before, safe=safe))
+
+        for provider, drafts in waiting.items():
+            # A queue that the broker refuses holds back neither cohorts nor the drafts of others.
+            await do_quietly(partial(look_for_drafts, provider, drafts))
         chosen = self._repeater.due(hints, now.timestamp())
         if chosen:
             log.info("watch.announced", hints=len(chosen))
