@@ -86,6 +86,27 @@ async def test_who_waits_for_someone_they_have_met_reads_the_name(page: Page, ot
     await expect(page.get_by_text("Not there yet: Participant 2.")).to_be_visible()
 
 
+async def test_people_say_that_they_are_there_and_their_group_begins(page: Page, other: Page, lab: RunningLab) -> None:
+    meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 2}]}
+    alone = {"id": "alone", "kind": "info", "name": "Alone", "lines": ["Read this."]}
+    cohorts = [{**meeting, "match": {"confirm_seconds": 60}}]
+    experiment = lab.started({**STUDY, "stages": [alone, STUDY["stages"][2]], "cohorts": cohorts})
+    nothing_to_do = page.get_by_text("You need not do anything.")
+
+    await join(page, experiment)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(nothing_to_do).to_be_visible()
+    await join(other, experiment)
+    await other.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_text("A group is complete. Are you there?")).to_be_visible()
+    await expect(nothing_to_do).to_have_count(0)
+    for one in (page, other):
+        await one.get_by_role("button", name="I am here").dblclick()
+    for one in (page, other):
+        await expect(one.get_by_label("Your message")).to_be_visible()
+
+
 async def test_an_offered_place_in_another_group_is_taken(page: Page, other: Page, lab: RunningLab) -> None:
     seats = [{"seats": [{"open": True, "count": 2}]}, {"seats": [{"open": True}]}]
     experiment = lab.started({**TWO_GROUPS, "cohorts": seats})

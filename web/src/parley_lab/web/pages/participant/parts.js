@@ -39,7 +39,7 @@ export function Waiting({ page, me, refresh, children }) {
   }, [isAlone]);
   return html`<article class="waiting">
     ${h(Heading, { children: say("waiting") })}
-    <p>${say("waiting_text")}</p>
+    ${waiting?.confirm_until || waiting?.is_passed_over ? null : html`<p>${say("waiting_text")}</p>`}
     ${lock?.arrived !== null && lock?.expected !== null
       ? html`<p role="status">${say("waiting_count", { count: lock.arrived, expected: lock.expected })}</p>
           <progress value=${lock.arrived} max=${lock.expected} aria-label=${say("waiting")}></progress>`
