@@ -1,5 +1,6 @@
 """A browser that translates the page: it puts an element in place of each text, now and after each change."""
 
+import re
 from typing import Any, Final
 
 import pytest
@@ -105,3 +106,20 @@ async def test_the_original_is_there_again_when_the_browser_translates_no_more(p
     await expect(summary).to_have_text("Schritt")
 
     await expect(summary).to_have_text("Step 1 of 3")
+
+
+async def test_names_stay_as_they_are_in_a_game(page: Page, context: BrowserContext, lab: RunningLab) -> None:
+    game = {"id": "game", "kind": "beauty_contest", "rounds": 2}
+    experiment = lab.started({**STUDY, "stages": [game], "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
+    other = await (await context.browser.new_context(base_url=lab.url, locale="en")).new_page()  # type: ignore[union-attr]
+    for one in (page, other):
+        await join(one, experiment)
+    await page.evaluate(TRANSLATE)
+
+    for one, guess in ((page, "40"), (other, "20")):
+        await one.get_by_role("spinbutton").or_(one.locator("form input")).first.fill(guess)
+        await one.locator("main form button[type=submit]").first.click()
+
+    await expect(page.get_by_text("Participant 2 (20)", exact=True)).to_be_visible()
+    await expect(page.get_by_text(re.compile(r"^Participant \d, Participant \d$"))).to_be_visible()
+    await other.context.close()

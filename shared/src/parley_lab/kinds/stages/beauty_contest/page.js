@@ -13,7 +13,7 @@ export default function ContestPage(stage) {
     ${h(Head, { view })}
     ${view.is_player ? null : h(Notice, { children: say("game_without_you") })}
     <p>${say("contest_rule", { lower: inDigits(view.lower), upper: inDigits(view.upper), factor: inDigits(view.factor), prize: inDigits(view.prize) })}</p>
-    <p class="hint">${say("players")}: ${view.players.join(", ")}</p>
+    <p class="hint">${say("players")}: <span translate=${false}>${view.players.join(", ")}</span></p>
     ${view.round === null ? null : html`<p class="round" role="status">${say("round_of", { number: view.round, count: view.rounds_in_all })}</p>`}
     ${view.status === "abandoned" ? h(Notice, { children: say("contest_abandoned") }) : null}
     ${h(Asked, { stage })}
@@ -26,7 +26,7 @@ export default function ContestPage(stage) {
             figure(one.your_guess),
             figure(one.mean),
             figure(one.target),
-            one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you_as_name") : who.name} (${inDigits(who.guess)})`).join(", ") || "–",
+            html`<span translate=${false}>${one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you_as_name") : who.name} (${inDigits(who.guess)})`).join(", ") || "–"}</span>`,
             figure(one.your_prize),
           ]),
         })

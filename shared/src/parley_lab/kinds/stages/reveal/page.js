@@ -14,7 +14,7 @@ export default function RevealPage(stage) {
       ${item.show === "result"
         ? h(Lines, { lines: item.result })
         : html`<ul class="cards">${item.answers.map((/** @type {any} */ one, /** @type {number} */ at) => html`<li key=${at}>
-            ${item.answers.length > 1 ? html`<h3>${one.name ?? say("your_answers")}</h3>` : null}
+            ${item.answers.length > 1 ? html`<h3 translate=${one.name == null}>${one.name ?? say("your_answers")}</h3>` : null}
             ${h(Lines, { lines: one.lines })}</li>`)}</ul>`}
     </section>`)}
     ${h(Asked, { stage })}

@@ -19,6 +19,6 @@ export default function AboutOthersPage(stage) {
 function About({ person, view }) {
   const own = Object.entries(view.answers).filter(([name]) => name.startsWith(`${person.tag}_`));
   const answers = Object.fromEntries(own.map(([name, value]) => [name.slice(person.tag.length + 1), value]));
-  return html`<section><h2>${person.avatar} ${person.name}${person.is_you ? ` ${say("you")}` : ""}</h2>
+  return html`<section><h2 translate=${false}>${person.avatar} ${person.name}${person.is_you ? ` ${say("you")}` : ""}</h2>
     ${h(Answers, { questions: view.questions, answers })}</section>`;
 }
