@@ -75,7 +75,7 @@ def _count(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: Se
 
 def _asked_of_person(stage: StageConfig, seed: int) -> list[BaseQuestion]:
     """The questions of the person in the order of their page, with what is drawn for them by this seed."""
-    if not isinstance(stage, AskedOfRows):
+    if not isinstance(stage, AskedOfRows) or stage.asked != "questions":
         raise NotFound(f"The stage {stage.id!r} has no questions to show: it is a {stage.kind}.")
     person = Attendee(UUID(int=0), _PATH, "participant", "person", "in_progress", (stage.id,), 0, {})
     people = People((person,))

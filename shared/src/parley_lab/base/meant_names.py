@@ -6,6 +6,7 @@ place; what is known there is no matter of this table.
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from parley_lab.base.errors import MISSING_FIELD, REPEATED_ID, UNKNOWN_FIELD, UNKNOWN_NAME, Problem
@@ -123,6 +124,14 @@ def is_unknown(problem: Problem, what: str) -> bool:
 
 def _no(what: str) -> str:
     return f"there is no {what} called"
+
+
+def or_later(problem: Problem, later: Iterable[str], what: str) -> Problem:
+    """The problem of an unknown name, which says so if the name comes `later`; every other problem as it is."""
+    if problem.code != UNKNOWN_NAME or problem.found not in map(repr, later):
+        return problem
+    hint = f"Move it up, or name {problem.expected}."
+    return replace(problem, wrong=f"the {what} {problem.found} comes later", hint=hint)
 
 
 def unknown_field(where: str, known: Iterable[str], *, of_others: Sequence[str] = ()) -> Problem:

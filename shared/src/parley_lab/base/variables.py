@@ -23,6 +23,8 @@ _NEARLY: Final = re.compile(r"\{{1,2}\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_
 _UNDEFINED: Final = object()
 OF_READER: Final = ("answers", "results")
 """The prefixes of names whose values differ between readers: `answers.stage.question`."""
+OF_ROW: Final = "row"
+"""The prefix of names of a row's values, on stages that ask about rows: `row.column`."""
 
 
 def merged(*layers: Mapping[str, Json]) -> dict[str, Json]:
@@ -69,6 +71,13 @@ def places(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
     for path, text in _texts(value, where):
         if _BRACES in text:
             yield from ((path, found["name"]) for found in _PLACE.finditer(text) if not found["braces"])
+
+
+def places_in_part(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
+    """The placeholders that have other words around them in their texts: the path and the name of each."""
+    for path, text in _texts(value, where):
+        if _BRACES in text and not _PLACE.fullmatch(text.strip()):
+            yield from places(text, path)
 
 
 def escaped(text: str) -> str:
@@ -131,6 +140,8 @@ def _without_value(where: str, name: str, variables: Mapping[str, Json]) -> Prob
     found = f"`{{{{{name}}}}}`"
     if not _NAME.fullmatch(name):
         return Problem(where, found, "the name of a variable between the braces")
+    if name.partition(".")[0] == OF_ROW:
+        return Problem(where, found, "`rows` of this stage, which has questions; only these can name a column")
     expected = "one of the variables " + ", ".join(sorted(variables)) if variables else "a variable that is set"
     problem = unknown(where, name, sorted(variables), "variable")
     meant = meant_by(name, variables)

@@ -125,6 +125,8 @@ def _amiss(one: Assigned, where: str, cohorts: Collection[str]) -> Iterator[Prob
         name = "seed_text" if one.seed_text else "scope"
         expected = "nothing beside `order: latin`: each participant has the next order of the square"
         yield Problem(f"{where}.{name}", repr(getattr(one, name)), expected)
+    elif isinstance(one, Permutation) and one.order == "latin" and len(one.values) == 1:
+        yield Problem(f"{where}.order", "'latin' with one value", "two values or more; or leave out `order`")
     elif isinstance(one, ByCohort):
         for cohort in one.cohorts:
             if cohort not in cohorts:

@@ -43,6 +43,8 @@ def with_cells(value: Mapping[str, Json]) -> Mapping[str, Json]:
     if problems:
         raise InvalidInput("What single arms keep or read is not described as it should be.", problems)
     written = [_with_kept(arm, arms, value) for arm in arms] if keeps else arms
+    if emptied := [*_without_stages(written, arms, value)]:
+        raise InvalidInput("An arm keeps nothing.", emptied)
     if texts is not None:
         written = [{**arm, "variables": {**_texts_of(arm, texts), **(arm.get("variables") or {})}} for arm in written]
     return {**without_cells(value), "treatments": written}
@@ -79,6 +81,17 @@ def _with_kept(arm: Mapping[str, Json], arms: Sequence[Mapping[str, Json]], valu
     others = [stage for stage in _stage_ids(value) if stage in kept - own and stage not in left_out]
     rest = {name: part for name, part in arm.items() if name != "keep"}
     return {**rest, "leave_out": [*left_out, *others]}
+
+
+def _without_stages(
+    written: Sequence[Mapping[str, Json]], arms: Sequence[Mapping[str, Json]], value: Mapping[str, Json]
+) -> Iterator[Problem]:
+    """Arms of which other arms keep every stage."""
+    known = {*_stage_ids(value)}
+    for index, (arm, before) in enumerate(zip(written, arms, strict=True)):
+        if known <= {*arm.get("leave_out", ())} and not known <= {*before.get("leave_out", ())}:
+            expected = "a stage that this arm keeps: those that another arm keeps are its own"
+            yield Problem(f"treatments[{index}].keep", "nothing, and other arms keep every stage", expected)
 
 
 def _bad_arms(arms: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:

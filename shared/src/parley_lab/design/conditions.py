@@ -18,6 +18,8 @@ Known = Callable[[Comparison], Json]
 """What a comparison compares; None where it is not known."""
 FIELD: Final = "show_if"
 _OF_PAGE: Final = "questions"
+_OF_ROWS: Final = (_OF_PAGE, "tasks")
+"""The fields of stages whose parts may be asked about rows, and have rules over their columns."""
 _RULE: Final[TypeAdapter[AllOf | AnyOf | Comparison]] = TypeAdapter(Rule)
 
 
@@ -27,16 +29,17 @@ def key_of(comparison: Comparison) -> str:
 
 
 def compared(fields: Json, where: str = "") -> Iterator[tuple[str, Comparison]]:
-    """Every comparison in rules of these fields, with its place; without those of questions over answers."""
-    for place, rule, is_of_page in _rules(fields, where, is_of_page=False):
+    """Every comparison in rules of these fields, with its place; without those of questions over answers, and those
+    over rows where these may be."""
+    for place, rule, asked in _rules(fields, where, ""):
         for at, one in comparisons(rule, place):
-            if not (is_of_page and (one.question is not None or one.row is not None)):
+            if not (asked == _OF_PAGE and one.question is not None) and not (asked and one.row is not None):
                 yield at, one
 
 
 def given_in_file(fields: Json, where: str = "") -> Iterator[str]:
     """The places of comparisons that say themselves what a reader has."""
-    for place, rule, _ in _rules(fields, where, is_of_page=False):
+    for place, rule, _ in _rules(fields, where, ""):
         yield from (at for at, one in comparisons(rule, place) if one.given is not None)
 
 
@@ -74,17 +77,18 @@ def known_of_arm(
     return known
 
 
-def _rules(fields: Json, where: str, *, is_of_page: bool) -> Iterator[tuple[str, AllOf | AnyOf | Comparison, bool]]:
+def _rules(fields: Json, where: str, asked: str) -> Iterator[tuple[str, AllOf | AnyOf | Comparison, str]]:
+    """Each rule with its place and the name of what is asked that it is in: one of _OF_ROWS, or nothing."""
     if isinstance(fields, Mapping):
         for name, part in fields.items():
             place = f"{where}.{name}" if where else str(name)
             if name != FIELD:
-                yield from _rules(part, place, is_of_page=is_of_page or name == _OF_PAGE)
+                yield from _rules(part, place, asked or (name if name in _OF_ROWS else ""))
             elif (rule := _read(part)) is not None:
-                yield place, rule, is_of_page
+                yield place, rule, asked
     elif isinstance(fields, list | tuple):
         for index, part in enumerate(fields):
-            yield from _rules(part, f"{where}[{index}]", is_of_page=is_of_page)
+            yield from _rules(part, f"{where}[{index}]", asked)
 
 
 def _filled(fields: Json, known: Known, *, is_of_page: bool) -> Json:

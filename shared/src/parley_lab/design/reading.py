@@ -27,7 +27,7 @@ from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
 from parley_lab.design.row_tables import with_row_tables, without_unread_tables
 from parley_lab.design.tables import Table
-from parley_lab.kinds.questions.rows import filled_by_rows
+from parley_lab.kinds.questions.rows import filled_by_rows, left_empty
 
 Json = Any
 
@@ -55,10 +55,11 @@ class Reading:
         arms = [one for one in self.value.get("treatments") or () if isinstance(one, Mapping)]
         layers = [one.get("variables") for one in (self.value, *arms)]
         names = {name for one in layers if isinstance(one, Mapping) for name in one} | assigning.names(self.value)
-        stages = self.value.get("stages")
-        names |= {name for one in (stages if isinstance(stages, list) else ()) for name in filled_by_rows(one)}
+        stages = stages if isinstance(stages := self.value.get("stages"), list) else []
+        names |= {name for one in stages for name in filled_by_rows(one)}
         parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
         found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
+        found += [problem for place, one in enumerate(stages) for problem in left_empty(one, f"stages[{place}]")]
         return [*self.of_tables, *located(found, self.value, self.text)]
 
     def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,6 +14,17 @@ from parley_lab.contracts.prompt_items import ALL_STAGES, THIS_STAGE, Item, Stag
 from parley_lab.design import sequences
 from parley_lab.design.complaints import translate
 from parley_lab.kinds.stages import kinds, parts_of
+
+_OF_ANSWERS: Final = "a rule over answers, with `stage` and `question`: prompts know no other"
+_OF_ARM: Final = (
+    "a rule over answers; or in the text of the item a variable, which is empty in other arms; or `prompts` of this "
+    "persona in `personas` of the treatment"
+)
+_OTHERS: Final = {
+    **dict.fromkeys(("treatment", "factor", "variable"), _OF_ARM),
+    "role": "`question: role`, with the `stage` that gives the roles, and the role as `value`",
+}
+"""How to say in a prompt what a rule over more than answers says elsewhere."""
 
 
 def problems(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
@@ -80,7 +91,7 @@ def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -
         target = comparison.stage or here
         if comparison.question is None:
             found = f"a rule over a {comparison.subject}"
-            yield Problem(place, found, "a rule over answers, with `question`: prompts know no other")
+            yield Problem(place, found, _OTHERS.get(comparison.subject, _OF_ANSWERS))
         elif target in by_id:
             yield from _question(comparison.question, f"{place}.question", by_id[target])
         elif comparison.stage is not None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import Problem
-from parley_lab.base.meant_names import one_of, unknown
+from parley_lab.base.meant_names import one_of, or_later, unknown
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.texts import named_roles
 from parley_lab.design import conditions, stays
@@ -23,6 +23,8 @@ _WHAT: Final[Mapping[str, str]] = {
     "group": "result",
     "member": "result that names a member",
 }
+_NAMES_A_STAGE: Final = ("stage", "score", "winner_of", "names_from")
+"""Fields that name an earlier stage."""
 
 
 def problems(stages: Sequence[StageConfig]) -> Iterator[tuple[int, Problem]]:
@@ -33,8 +35,10 @@ def problems(stages: Sequence[StageConfig]) -> Iterator[tuple[int, Problem]]:
         own = (*rules, *_unheard(stage), *stays.problems(stage), *_waits(stage))
         fields = stage.model_dump(mode="json")
         named = (*unknown_names(fields, earlier), *_unknown_roles(fields, earlier), *_unknown_compared(fields, earlier))
+        later = [one.id for one in stages[index + 1 :]]
         for problem in (*own, *named):
-            yield index, problem
+            is_of_stage = problem.where.rpartition(".")[2] in _NAMES_A_STAGE
+            yield index, or_later(problem, later if is_of_stage else (), "stage")
 
 
 def unknown_names(fields: Json, earlier: Sequence[StageConfig]) -> Iterator[Problem]:

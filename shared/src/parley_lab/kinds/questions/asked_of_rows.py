@@ -1,11 +1,11 @@
-"""A stage whose questions may be asked about each row of a table, and what is wrong with its rows."""
+"""A stage whose questions, or tasks, may be asked about each row of a table, and what is wrong with its rows."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from pydantic import (
     ModelWrapValidatorHandler,
@@ -19,10 +19,10 @@ from pydantic import (
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, Problem
+from parley_lab.base.rules import Rule, comparisons
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds.data import COLUMNS_OF_RUN
 from parley_lab.kinds.questions.profiles import bad_attributes
-from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import (
     ID,
     LONGEST_ID,
@@ -46,15 +46,28 @@ _OF_DATA: Final = (*COLUMNS_OF_RUN, "treatment", "stage", "row")
 _ROW_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
+class OfRow(Protocol):
+    """A question or a task that may be asked about each row."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def show_if(self) -> Rule | None: ...
+    def of_row(self, row: AskedRow, show_if: Rule | None) -> Self:
+        """The same about this row, with an id of its own."""
+
+
+Variants = Mapping[tuple[str, Combination], tuple[Any, ...]]
+"""The questions of each row in each combination of levels."""
+
+
 class Written:
     """The questions as the file has them, and those of each row in each combination of levels. Stages with the same
     fields are equal whatever was made of them."""
 
     __slots__ = ("questions", "variants")
 
-    def __init__(
-        self, questions: Sequence[Json], variants: Mapping[tuple[str, Combination], tuple[BaseQuestion, ...]]
-    ) -> None:
+    def __init__(self, questions: Sequence[Json], variants: Variants) -> None:
         self.questions = questions
         self.variants = variants
 
@@ -65,18 +78,20 @@ class Written:
 
 
 class AskedOfRows(StageConfig):
-    """A stage with `questions`; with `rows` these are the questions of each row, in the order of the rows.
+    """A stage with questions; with `rows` these are the questions of each row, in the order of the rows.
 
     It is written, stored and changed by treatments as the file has it.
     """
 
+    asked: ClassVar[str] = "questions"
+    """The field with what is asked."""
     rows: AnyRows | None = None
     """What the questions are asked about, once for each row: a list of rows, or an object with `items` or a `file`, and
     with how rows are drawn. `{{row.name}}` in a question is the row's value in the column `name`."""
     _written: Written | None = PrivateAttr(default=None)
 
     @property
-    def variants(self) -> Mapping[tuple[str, Combination], tuple[BaseQuestion, ...]]:
+    def variants(self) -> Variants:
         """The questions of each row in each combination of levels; empty without rows."""
         return {} if self._written is None else self._written.variants
 
@@ -88,26 +103,26 @@ class AskedOfRows(StageConfig):
     @model_validator(mode="wrap")
     @classmethod
     def _asked_of_each(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        rows, written = _rows_in(value)
+        rows, written = _rows_in(value, cls.asked)
         if rows is None:
             return handler(value)
         try:
-            stage = handler({**value, "rows": rows, "questions": written_out(rows, written)})
+            stage = handler({**value, "rows": rows, cls.asked: written_out(rows, written)})
         except ValidationError as error:
-            raise placed_in_file(error, rows, len(written)) from None
+            raise placed_in_file(error, rows, cls.asked, len(written)) from None
         return stage._of_rows(rows, written)
 
     def with_items(self, items: Sequence[Mapping[str, Json]]) -> Self:
         """The same questions about these rows."""
         assert self._written is not None
-        fields = {**self.model_dump(exclude={"rows"}), "questions": self._written.questions}
+        fields = {**self.model_dump(exclude={"rows"}), self.asked: self._written.questions}
         return type(self).model_validate({**fields, "rows": {"items": items}})
 
     def _of_rows(self, rows: Rows, written: Sequence[Json]) -> Self:
-        made: Sequence[BaseQuestion] = self.questions  # type: ignore[attr-defined]  # each kind says which it takes
+        made: Sequence[OfRow] = getattr(self, self.asked)
         asked = {question.id for question in made[: len(written)]}
         left = iter(made)
-        variants: dict[tuple[str, Combination], tuple[BaseQuestion, ...]] = {}
+        variants: dict[tuple[str, Combination], tuple[OfRow, ...]] = {}
         for number, combination, values in row_by_row(rows):
             row_id, levels = str(values[ID]), dict(zip(rows.levels, combination, strict=True))
             variants[row_id, combination] = tuple(
@@ -118,22 +133,22 @@ class AskedOfRows(StageConfig):
                 for one in islice(left, len(written))
             )
         first = rows.combined({})
-        found = self.model_copy(update={"questions": tuple(one for row in rows.ids for one in variants[row, first])})
+        found = self.model_copy(update={self.asked: tuple(one for row in rows.ids for one in variants[row, first])})
         found._written = Written(written, variants)
         return found
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        if self._written is not None and "questions" in fields:
-            return {**fields, "questions": list(self._written.questions)}
+        if self._written is not None and self.asked in fields:
+            return {**fields, self.asked: list(self._written.questions)}
         # What a stage without rows says of itself is what it always was.
         return {name: part for name, part in fields.items() if name not in _OF_ROWS or part not in (None, False)}
 
 
-def _rows_in(value: Json) -> tuple[Rows | None, Sequence[Json]]:
+def _rows_in(value: Json, asked: str) -> tuple[Rows | None, Sequence[Json]]:
     """The rows and the questions of a stage; None: they cannot be put together, and the check says why."""
-    written = value.get("questions") if isinstance(value, Mapping) else None
+    written = value.get(asked) if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or value.get("rows") is None or not isinstance(written, list | tuple):
         return None, ()
     try:
@@ -199,6 +214,10 @@ def _refuse_taken_columns(rows: Rows) -> Iterator[Problem]:
 def _bad_order(rows: Rows) -> Iterator[Problem]:
     if rows.order == "latin" and not rows.shuffle:
         yield Problem("rows.order", "'latin'", "`shuffle: true` beside it: each participant has an order of their own")
+    ordered = rows.attributes or rows.items
+    if rows.order == "latin" and len(ordered) == 1:
+        what = "attributes" if rows.attributes else "rows"
+        yield Problem("rows.order", f"'latin' with one of the {what}", f"two {what} or more; or leave out `order`")
     if rows.order == "latin" and rows.take is not None:
         expected = "no `take` beside `order: latin`: rows come equally often in each place where all have all of them"
         yield Problem("rows.take", str(rows.take), expected)
@@ -216,6 +235,10 @@ def _bad_draws(rows: Rows) -> Iterator[Problem]:
         yield Problem("rows.by", repr(rows.by), "`take` beside it: how many rows are drawn")
         return
     counts = Counter(texts.as_text(item.get(rows.by)) for item in rows.items)
+    if len(counts) == 1:
+        found = f"{rows.by!r}, which has the value {next(iter(counts))!r} in every row"
+        yield Problem("rows.by", found, "a column with two values or more; or leave out `by`")
+        return
     each, rest = divmod(rows.take, len(counts))
     if rest:
         expected = f"a multiple of {len(counts)}: {rows.by!r} has the values {', '.join(map(repr, counts))}"
@@ -246,7 +269,7 @@ def _unknown_columns(stage: AskedOfRows, rows: Rows) -> Iterator[Problem]:
         scope, _, column = name.partition(".")
         if scope != ROW:
             continue
-        if not where.startswith("questions["):
+        if not where.startswith(f"{stage.asked}["):
             yield Problem(where, f"`{{{{{name}}}}}`", "a text of a question: the stage itself is about no row")
         elif column not in known:
             yield Problem(where, f"`{{{{{name}}}}}`", _one_of_columns(rows))
@@ -256,7 +279,13 @@ def _one_of_columns(rows: Rows) -> str:
     return f"one of the columns {', '.join(rows.columns)}" if rows.columns else "a column: the rows have none"
 
 
-_OF_QUESTION: Final = re.compile(r"questions\[(\d+)\]")
+def columns_compared(rule: Rule | None, row: AskedRow | None, where: str) -> Iterator[Problem]:
+    """Rules over columns that the row does not have, or where there is no row."""
+    columns = [] if row is None else [*row.values]
+    expected = f"one of the columns {', '.join(columns)}" if columns else "`rows` of the stage, with this column"
+    for place, comparison in () if rule is None else comparisons(rule, where):
+        if comparison.row is not None and comparison.row not in columns:
+            yield Problem(f"{place}.row", repr(comparison.row), expected)
 
 
 def in_file(stage: AskedOfRows, problems: Iterable[Problem]) -> list[Problem]:
@@ -265,9 +294,9 @@ def in_file(stage: AskedOfRows, problems: Iterable[Problem]) -> list[Problem]:
         return list(problems)
     told: dict[str, Problem] = {}
     for problem in problems:
-        place = _OF_QUESTION.match(problem.where)
+        place = re.match(rf"{stage.asked}\[(\d+)\]", problem.where)
         row, number = divmod(int(place[1]), len(stage._written.questions)) if place else (0, 0)
-        where = f"questions[{number}]{problem.where[place.end() :]}" if place else problem.where
+        where = f"{stage.asked}[{number}]{problem.where[place.end() :]}" if place else problem.where
         found = f"{problem.found}, in the row {stage.rows.ids[row]}" if place else problem.found
         told.setdefault(where, replace(problem, where=where, found=found))
     return list(told.values())

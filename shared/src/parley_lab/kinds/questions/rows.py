@@ -17,6 +17,7 @@ from pydantic_core.core_schema import ErrorType
 
 from parley_lab.base import rules
 from parley_lab.base import variables as texts
+from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import Document, Slug
 
 Json = Any
@@ -32,8 +33,7 @@ def is_usual_order(value: object) -> bool:
     return value == "drawn"
 
 
-ROW: Final = "row"
-"""The name by which texts have the values of a row: `{{row.name}}`."""
+ROW: Final = texts.OF_ROW
 ID: Final = "id"
 MOST_ASKED: Final = 20_000
 """The limit of questions from rows on one stage, each level of a row counted."""
@@ -159,6 +159,8 @@ def id_of(item: Mapping[str, Json], number: int) -> str:
 
 
 def _as_rows(value: Json) -> Json:
+    if isinstance(value, str):
+        raise PydanticCustomError("rows", "a list of rows, or a table: `{ file: {name} }`", {"name": value})
     return {"items": value} if isinstance(value, list | tuple) else value
 
 
@@ -219,6 +221,26 @@ def filled_by_rows(fields: Json) -> tuple[str, ...]:
     return (ROW,) if isinstance(fields, Mapping) and fields.get("rows") is not None else ()
 
 
+def left_empty(stage: Json, where: str) -> Iterator[Problem]:
+    """Values among other words of a text that some rows do not have: most likely a slip in the name of a column, or a
+    cell that was forgotten. One for each column. `stage`: its fields in the file, before any check."""
+    rows = stage.get("rows") if isinstance(stage, Mapping) else None
+    listed = rows.get("items") if isinstance(rows, Mapping) else rows
+    items = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    columns, told = {name for item in items for name in item}, set[str]()
+    asked = {name: stage.get(name) for name in ("questions", "tasks")} if items else {}
+    for place, name in texts.places_in_part(asked, where):
+        column = name.removeprefix(f"{ROW}.")
+        if name == column or column not in columns or column in told:
+            continue
+        told.add(column)
+        empty = [id_of(item, number) for number, item in enumerate(items, 1) if item.get(column) in (None, "")]
+        if empty:
+            which = f"the row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows, first in {empty[0]}"
+            found = f"`{{{{{name}}}}}`, which is empty in {which}"
+            yield Problem(place, found, "a value in every row, if one is meant")
+
+
 def named(row_id: str, question_id: str) -> str:
     """The id of a row's question."""
     return f"{row_id}.{question_id}"
@@ -227,15 +249,18 @@ def named(row_id: str, question_id: str) -> str:
 _KNOWN_ERRORS: Final = frozenset(get_args(ErrorType))
 
 
-def placed_in_file(error: ValidationError, rows: Rows, asked: int) -> ValidationError:
-    """The error with its places in the questions of the file; what many rows have is said of the first."""
+def placed_in_file(error: ValidationError, rows: Rows, field: str, asked: int) -> ValidationError:
+    """The error with its places in the questions of the file; what many rows have is said of the first.
+
+    field: the one with the questions. asked: how many there are.
+    """
     told: dict[tuple[int | str, ...], InitErrorDetails] = {}
     ids, per_row = rows.ids, asked * len(rows.combinations)
     for one in error.errors(include_url=False):
         loc, found = one["loc"], one["input"]
-        if len(loc) > 1 and loc[0] == "questions" and isinstance(loc[1], int) and asked:
+        if len(loc) > 1 and loc[0] == field and isinstance(loc[1], int) and asked:
             found = f"{found}, in the row {ids[loc[1] // per_row]}" if isinstance(found, str) else found
-            loc = ("questions", loc[1] % asked, *loc[2:])
+            loc = (field, loc[1] % asked, *loc[2:])
         told.setdefault((*loc, one["type"]), _again(one, loc, found))
     return ValidationError.from_exception_data(error.title, list(told.values()))
 

@@ -9,9 +9,9 @@ from pydantic import Field, JsonValue
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
-from parley_lab.base.meant_names import missing_field, repeated_id, unknown
+from parley_lab.base.meant_names import missing_field, or_later, repeated_id, unknown
 from parley_lab.contracts.experiment import Slug, StageConfig
-from parley_lab.kinds.questions.asked_of_rows import AskedOfRows, in_file, rows_problems
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows, columns_compared, in_file, rows_problems
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, OptionsQuestion
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion, ScaleQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, TextQuestion, Unfit
@@ -74,7 +74,9 @@ def _of_questions(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterat
             yield repeated_id(f"{where}.id", question.id, "question")
         for problem in question.problems():
             yield replace(problem, where=f"{where}.{problem.where}")
-        yield from _misled_rules(question, where, {**known, stage.id: before}, stage.id)
+        for problem in _misled_rules(question, where, {**known, stage.id: before}, stage.id):
+            below = (one.id for one in stage.questions[index + 1 :])
+            yield or_later(problem, below if problem.where.endswith(".question") else (), "question")
         yield from _misled_bounds(question, where, {**known, stage.id: before}, stage.id)
         if question.group is not None and question.group not in stage.groups:
             expected = one_of_groups(stage.groups)
@@ -149,19 +151,10 @@ def _misled_rules(
 ) -> Iterator[Problem]:
     if question.show_if is None:
         return
+    yield from columns_compared(question.show_if, question.row, f"{where}.show_if")
     for place, comparison in rules.comparisons(question.show_if, f"{where}.show_if"):
         if comparison.question is not None:
             yield from misled(comparison, place, known, here)
-        elif comparison.row is not None and comparison.row not in (columns := _columns_of(question)):
-            expected = (
-                f"one of the columns {', '.join(columns)}" if columns else "`rows` of the stage, with this column"
-            )
-            yield Problem(f"{place}.row", repr(comparison.row), expected)
-
-
-def _columns_of(question: BaseQuestion) -> list[str]:
-    """What a rule may name of the row of this question."""
-    return [] if question.row is None else [*question.row.values]
 
 
 def misled(

@@ -22,6 +22,8 @@ from parley_lab.kinds.stages.group_interview.replies import VariableType, match,
 PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
 ROLE: Final = "role"
 ASKED: Final = "asked"
+PLACE: Final = "place"
+"""The place of the answer's row among those of the cohort, if rows are drawn."""
 LONGEST_RESPONSE: Final = 20_000
 # An object with the names of a reply, which could not be read: it is cut off, or says two things.
 _WRITTEN_REPLY: Final = re.compile(r"\{\s*[\"'\u201c]?response[\"'\u201d]?\s*:", re.IGNORECASE)

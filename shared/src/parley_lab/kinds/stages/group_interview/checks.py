@@ -6,7 +6,9 @@ from pydantic import ValidationError
 
 from parley_lab.base.errors import Problem
 from parley_lab.kinds import Json, form
+from parley_lab.kinds.questions.asked_of_rows import columns_compared, in_file, rows_problems
 from parley_lab.kinds.stages.group_interview import flow
+from parley_lab.kinds.stages.group_interview.answers import PLACE
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewTask, SessionDraws
 
 _SUFFIXES = (".response", ".reasoning", ".speculation_score", ".valid")
@@ -14,6 +16,23 @@ _SUFFIXES = (".response", ".reasoning", ".speculation_score", ".valid")
 
 def problems(stage: GroupInterviewStage) -> Iterator[Problem]:
     """All problems at once; places are relative to the stage."""
+    of_rows = [*rows_problems(stage), *_bad_rows(stage)]
+    yield from of_rows or in_file(stage, _of_stage(stage))
+
+
+def _bad_rows(stage: GroupInterviewStage) -> Iterator[Problem]:
+    """Draws by member, since all of a group hear the same, and a column that has two meanings."""
+    rows = stage.rows
+    for name in ("attributes", "levels") if rows is not None else ():
+        if getattr(rows, name):
+            yield Problem(f"rows.{name}", name, "rows with a value for all: a group hears the same")
+    if rows is not None and rows.order == "latin":
+        yield Problem("rows.order", "'latin'", "`shuffle: true` alone, which draws an order for each cohort")
+    if rows is not None and rows.is_drawn and any(task.variable_in_file == PLACE for task in stage.tasks):
+        yield Problem("tasks", f"a variable {PLACE!r}", f"another name: `{PLACE}` says at which place a row was")
+
+
+def _of_stage(stage: GroupInterviewStage) -> Iterator[Problem]:
     labels = [role.label for role in stage.roles]
     mediators = [role.label for role in stage.special_roles]
     yield from _repeated("roles[{}].label", labels)
@@ -57,6 +76,7 @@ def _task(where: str, task: InterviewTask, known: Sequence[str]) -> Iterator[Pro
         if one.role not in known:
             yield Problem(f"{where}.role_options[{index}].role", repr(one.role), f"one of {', '.join(known)}")
     yield from _repeated(f"{where}.role_options[{{}}].role", [one.role for one in task.role_options])
+    yield from columns_compared(task.show_if, task.row, f"{where}.show_if")
     if task.plain_text and task.ask_reasoning:
         yield Problem(f"{where}.ask_reasoning", "reasoning beside a plain text", "`plain_text: false`, or no reasoning")
     yield from _repeated(f"{where}.questions[{{}}].role", [question.role for question in task.questions])

@@ -1,11 +1,13 @@
 """The configuration of a group interview."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from parley_lab.base.rules import Rule, is_none
-from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
+from parley_lab.contracts.experiment import Document, Slug, Together
+from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.rows import AskedRow, named
 from parley_lab.kinds.stages.group_interview.options import Options
 from parley_lab.kinds.stages.group_interview.replies import VariableType
 
@@ -77,7 +79,26 @@ class InterviewTask(Document):
     plain_text: bool = False
     """Whether models reply in plain text and not with a JSON object; then `ask_reasoning` is not allowed."""
     show_if: Rule | None = Field(default=None, exclude_if=is_none)
-    """The task is there where this is true, for all of a cohort: a rule over its arm; left out: always."""
+    """The task is there where this is true, for all of a cohort: a rule over its arm or over the row; left out: always.
+    """
+    _row: AskedRow | None = PrivateAttr(default=None)
+
+    @property
+    def row(self) -> AskedRow | None:
+        """The row that it is about; None: the stage has none."""
+        return self._row
+
+    @property
+    def variable_in_file(self) -> str:
+        """The variable without the row."""
+        return self.variable if self._row is None else self.variable.removeprefix(named(self._row.id, ""))
+
+    def of_row(self, row: AskedRow, show_if: Rule | None) -> Self:
+        """The same task about this row, with an id and a column of its own."""
+        names = {name: named(row.id, getattr(self, name)) for name in ("id", "variable")}
+        found = self.model_copy(update={**names, "show_if": show_if})
+        found._row = row
+        return found
 
 
 class SessionDraws(Document):
@@ -87,12 +108,14 @@ class SessionDraws(Document):
     """The roles of the seats, in order, which is the order of speaking; a special role among them belongs to a
     participant and not to a mediator.
     """
-    tasks: tuple[Slug, ...] | None = None
-    """The ids of all tasks in the order of this cohort."""
+    tasks: tuple[str, ...] | None = None
+    """The ids of all tasks in the order of this cohort; with rows `everest.guess`, the row before the task."""
 
 
-class GroupInterviewStage(StageConfig):
+class GroupInterviewStage(AskedOfRows):
     """An interview of a group by a facilitator, who reads out the texts of the stage and needs no model for that."""
+
+    asked: ClassVar[str] = "tasks"
 
     kind: Literal["group_interview"] = "group_interview"
     progress: Together = Together()

@@ -13,6 +13,7 @@ from parley_lab.base.looks import is_told_apart_from
 from parley_lab.base.rules import applies
 from parley_lab.kinds import Json, LabView, Member, OwnView
 from parley_lab.kinds.names import as_shown
+from parley_lab.kinds.questions.drawn_rows import drawn_rows
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from parley_lab.kinds.stages.group_interview.options import Options, drawn_order
 from parley_lab.kinds.view import View
@@ -59,7 +60,7 @@ def drawn(
     """
     facts = {
         _SPEAKERS: [role.label for role in stage.roles],
-        _TASKS: [task.id for task in stage.tasks],
+        _TASKS: before[_TASKS] if _TASKS in before else _drawn_tasks(stage, rng),
         **before,
     }
     if _ORDERS not in facts:
@@ -68,6 +69,14 @@ def drawn(
     seated = {_role_key(one): one.seat for one in members if one.kind == "participant" and one.seat is not None}
     # Where there are more seats than roles, the last ones have none.
     return {**facts, **{key: roles[seat - 1] for key, seat in seated.items() if seat <= len(roles)}}
+
+
+def _drawn_tasks(stage: GroupInterviewStage, rng: Random) -> list[str]:
+    """The ids of the tasks of a cohort: those of each row together."""
+    if stage.rows is None or not stage.is_drawn_of_rows:
+        return [task.id for task in stage.tasks]
+    rows = drawn_rows(stage.rows, lambda _: rng)
+    return [task.id for row_id in rows for task in stage.tasks if task.row is not None and task.row.id == row_id]
 
 
 def _role_key(member: Member) -> str:
@@ -129,6 +138,14 @@ def tasks_in_order(stage: GroupInterviewStage, draws: Mapping[str, Json]) -> lis
 def special(stage: GroupInterviewStage) -> frozenset[str]:
     """The roles of mediators."""
     return frozenset({stage.facilitator, *(role.label for role in stage.special_roles)})
+
+
+def place_of(stage: GroupInterviewStage, task: InterviewTask, draws: Mapping[str, Json]) -> int | None:
+    """The place of the task's row among those that the cohort is asked about, from 1; None: the stage draws none."""
+    if task.row is None or not stage.is_drawn_of_rows:
+        return None
+    asked = dict.fromkeys(one.row.id for one in tasks_in_order(stage, draws) if one.row is not None)
+    return [*asked].index(task.row.id) + 1
 
 
 def turns(stage: GroupInterviewStage, task: InterviewTask, draws: Mapping[str, Json]) -> list[ReplyTurn]:

@@ -214,9 +214,11 @@ class _Asked(Question):
         return Substitute({**kept, **self._as_asked()})
 
     def _as_asked(self) -> dict[str, Json]:
+        place = flow.place_of(self._stage, self._task, self._view.draws)
+        of_row = {} if place is None else {answers.PLACE: place}
         if not self._stage.is_of_reader:
-            return {}
-        return answers.as_asked(flow.question_of(self._task, self._role or ""))
+            return of_row
+        return {**of_row, **answers.as_asked(flow.question_of(self._task, self._role or ""))}
 
     def passed(self) -> Substitute:
         return Substitute(answers.passed())
@@ -276,7 +278,8 @@ class InterviewData(Data):
     def columns(self) -> list[Column]:
         own = [Column(answers.ROLE, Label("Role", "role"), "text")] if answers.gives_roles(self._stage) else []
         asked = (task for task in self._stage.tasks if task.type != "context")
-        return [*own, *(column for task in asked for column in tables.columns(task))]
+        places = tables.places(self._stage)
+        return [*own, *(column for task in asked for column in tables.columns(task)), *places]
 
     def cells(self, page: Json) -> dict[str, Json]:
         given = page if isinstance(page, Mapping) else {}

@@ -14,6 +14,11 @@ from parley_lab.contracts.texts import Text
 
 USUAL_QUESTION: Final = "Bring these into an order, the best first."
 """Pages say it in their language."""
+_OF_CANDIDATE: Final = {
+    "role": "`question: role`, with the `stage` that gives the roles, and the role as `value`",
+    "score": "`question: score`, with the `stage` that asked",
+}
+"""How to say of a candidate what rules elsewhere say of their reader."""
 
 
 class RankedItem(Document):
@@ -69,7 +74,8 @@ def problems(stage: RankingStage) -> Iterator[Problem]:
     for place, comparison in rules.comparisons(stage.eligible, "eligible") if stage.eligible is not None else ():
         if comparison.question is None:
             found = f"a rule over a {comparison.subject}"
-            yield Problem(place, found, "a rule over answers: `stage` and `question`")
+            of_candidate = "a rule over answers of the candidates: `stage` and `question`"
+            yield Problem(place, found, _OF_CANDIDATE.get(comparison.subject, of_candidate))
         elif comparison.stage is None:
             yield Problem(place, f"no stage for {comparison.question!r}", "`stage`: an earlier stage that asked it")
 

@@ -1,0 +1,113 @@
+"""Mistakes in rows, rules, orders, arms that keep and totals: each is told at its place, with what to type."""
+
+import json
+from typing import Any
+
+import pytest
+
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import load
+from parley_lab.design.reading import read
+
+ASK = {"id": "q", "kind": "number", "title": "{{row.what}}?"}
+ITEMS = [{"id": "a", "what": "x", "topic": "t"}, {"id": "b", "what": "y", "topic": "t"}]
+PAGE = {"id": "page", "kind": "info", "lines": ["Read."]}
+END = {"id": "end", "kind": "info", "lines": ["End."]}
+OPTIONS = [{"id": "more", "text": "More"}, {"id": "less", "text": "Less"}]
+
+
+def file(*stages: Any, **others: Any) -> str:
+    cohorts = [{"seats": [{"open": True}], "count": 4}]
+    return json.dumps({"parley": 1, "name": "Mistakes", "stages": stages, "cohorts": cohorts, **others})
+
+
+def asked_of(rows: Any) -> Any:
+    return {"id": "g", "kind": "survey", "rows": rows, "questions": [ASK]}
+
+
+def survey(*questions: Any, **fields: Any) -> Any:
+    titled = [{"kind": "check", "title": "?", **one} for one in questions]
+    return {"id": "g", "kind": "survey", "questions": titled, **fields}
+
+
+LATER = {"id": "later", "kind": "survey", "questions": [{"id": "y", "kind": "check", "title": "?"}]}
+PROFILES = {"attributes": {"price": [1, 2]}, "shuffle": True, "order": "latin"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            file(asked_of("items.csv")),
+            '.rows: found "items.csv"; expected a list of rows, or a table: `{ file: items.csv }`',
+        ),
+        (
+            file(asked_of({"items": ITEMS, "take": 1, "by": "topic"})),
+            ".rows.by: found 'topic', which has the value 't' in every row; expected a column with two values or more",
+        ),
+        (
+            file(asked_of({"items": ITEMS[:1], "shuffle": True, "order": "latin"})),
+            ".rows.order: found 'latin' with one of the rows; expected two rows or more; or leave out `order`",
+        ),
+        (
+            file({**asked_of(PROFILES), "questions": [{**ASK, "title": "{{row.a}}?"}]}),
+            ".rows.order: found 'latin' with one of the attributes; expected two attributes or more",
+        ),
+        (
+            file(survey({"id": "x", "title": "{{row.what}}?"})),
+            "(x).title: found `{{row.what}}`; expected `rows` of this stage",
+        ),
+        (
+            file(survey({"id": "x", "show_if": {"stage": "later", "question": "y", "value": True}}), LATER),
+            ".show_if.stage: the stage 'later' comes later. Move it up, or name the id of a survey",
+        ),
+        (
+            file(survey({"id": "x", "show_if": {"question": "y", "value": True}}, {"id": "y"})),
+            ".show_if.question: the question 'y' comes later. Move it up, or name a question above this one.",
+        ),
+        (
+            file(PAGE, END, treatments=[{"id": "t", "keep": ["page", "end"]}, {"id": "u"}]),
+            "treatments[1] (u).keep: found nothing, and other arms keep every stage",
+        ),
+        (
+            file(PAGE, assigned=[{"id": "o", "kind": "permutation", "values": ["a"], "order": "latin"}]),
+            "assigned[0] (o).order: found 'latin' with one value; expected two values or more",
+        ),
+    ],
+)
+def test_a_mistake_says_where_it_is_and_what_to_type(text: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load(text, "study.json")
+
+    assert [told in str(problem) for problem in refused.value.problems] == [True]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({"treatment": "t"}, "a variable, which is empty in other arms"),
+        ({"role": "chair"}, "`question: role`, with the `stage` that gives the roles"),
+        ({"score": "g", "value": 1}, "prompts know no other"),
+    ],
+)
+def test_a_rule_that_no_prompt_can_have_says_what_can_take_its_place(rule: Any, expected: str) -> None:
+    prompts = {"g": [{"type": "text", "text": "T", "show_if": rule}, {"type": "task"}]}
+    personas = [{"id": "p", "prompts": prompts}]
+    with pytest.raises(InvalidInput) as refused:
+        load(file(survey({"id": "x"}), personas=personas, treatments=[{"id": "t"}]), "study.json")
+
+    assert [expected in problem.expected for problem in refused.value.problems] == [True]
+
+
+def test_a_cell_that_is_empty_within_a_text_is_told_once_for_each_column() -> None:
+    rows = [*ITEMS, {"id": "c", "waht": "z", "topic": "u"}, {"id": "d", "topic": "u"}]
+    questions = [
+        ASK,
+        {"id": "r", "kind": "number", "title": "And {{row.what}}, {{row.topic}}?", "maximum": "{{row.waht}}"},
+    ]
+
+    reading = read(file({**asked_of(rows), "questions": questions}), "study.json")
+
+    assert [(one.where, one.found) for one in reading.warnings()] == [
+        ("stages[0].questions[0].title", "`{{row.what}}`, which is empty in 2 rows, first in c")
+    ]
