@@ -390,3 +390,19 @@ def test_a_made_up_person_types_one_of_the_right_answers(correct: str) -> None:
     document = TOGETHER.replace('correct: "12"', f"correct: {correct}")
 
     assert right_answers(load(document, "together.yaml").stages) == {"check": {"three": "12"}}
+
+
+OF_ROWS = """
+parley: 1
+name: A quiz of rows
+stages:
+  - id: quiz
+    kind: comprehension
+    rows: [{id: a, right: 1}, {id: b, right: 2}]
+    questions: [{id: n, kind: number, title: "How many?", correct: "{{row.right}}"}]
+cohorts: [{seats: [{open: true}]}]
+"""
+
+
+def test_a_made_up_person_knows_the_right_answer_about_each_row() -> None:
+    assert right_answers(load(OF_ROWS, "quiz.yaml").stages) == {"quiz": {"a.n": 1, "b.n": 2}}

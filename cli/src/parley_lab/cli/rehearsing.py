@@ -406,8 +406,9 @@ def right_answers(stages: Iterable[StageConfig]) -> dict[str, Json]:
     """The answers that checks of what was read take as right, by stage."""
     return {
         stage.id: {
-            one["id"]: _one_right(one["correct"], is_number=one["kind"] == "number")
-            for one in stage.model_dump(mode="json")["questions"]
+            one.id: _one_right(one.correct, is_number=one.kind == "number")
+            # With rows these are the questions of each row, which the stage does not write.
+            for one in stage.questions  # type: ignore[attr-defined]  # a comprehension has some
         }
         for stage in stages
         if stage.kind == "comprehension"
