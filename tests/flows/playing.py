@@ -48,6 +48,12 @@ class Person:
         """One more person, who takes the next open seat."""
         return await _joined(self._client, self.lab, self._experiment_id, name)
 
+    async def as_owner(self, method: str, path: str, **request: Json) -> Json:
+        """What the API answers to the owner of the experiment, whose address is before `path`."""
+        answered = await self._client.request(method, f"/v1/experiments/{self._experiment_id}{path}", **request)
+        assert answered.is_success, answered.text
+        return answered.json()
+
     async def prompts(self, name: str, stage_id: str) -> str:
         """All that models were sent for this agent on this stage."""
         calls = [call for call in await self.lab.calls() if (call.name, call.stage_id) == (name, stage_id)]
