@@ -209,3 +209,21 @@ async def test_when_the_time_for_a_row_is_up_the_page_goes_on_with_what_is_enter
     assert told is not None
     assert told["answer"] == {"2.often": "never"}
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+LONG: dict[str, Any] = {
+    "id": "long",
+    "kind": "survey",
+    "rows": [{"what": f"thing {number}"} for number in range(1, 81)],
+    "questions": [{"id": "liked", "kind": "scale", "upper": 7, "title": "How much do you like {{row.what}}?"}],
+}
+
+
+async def test_how_many_answers_of_a_long_page_are_missing_is_in_sight(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**STUDY, "stages": [LONG, STUDY["stages"][3]]}))
+
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_text("80 answers need your attention.")).to_be_in_viewport()
+    await page.get_by_role("link", name="How much do you like thing 80?").click()
+    await expect(page.get_by_role("group", name="How much do you like thing 80?")).to_be_in_viewport()
