@@ -49,7 +49,7 @@ class Person:
         return await _joined(self._client, self.lab, self._experiment_id, name)
 
     async def as_owner(self, method: str, path: str, **request: Json) -> Json:
-        """What the API answers to the owner of the experiment, whose address is before `path`."""
+        """The answer of the API to the owner of the experiment, whose address is before `path`."""
         answered = await self._client.request(method, f"/v1/experiments/{self._experiment_id}{path}", **request)
         assert answered.is_success, answered.text
         return answered.json()

@@ -131,7 +131,7 @@ ASKED = ("guesses", "latin", "flats", "blame")
 
 
 async def go_on_as_made_up_people_do(people: Sequence[Person]) -> list[dict[str, dict[str, str]]]:
-    """What each was asked: the title of each question in the order of the page, by stage."""
+    """The titles of the questions that each was asked, in the order of the page, by stage."""
     asked: list[dict[str, dict[str, str]]] = [{} for _ in people]
     rng, is_moving = Random(1), True
     while is_moving:
@@ -172,6 +172,7 @@ async def test_all_are_asked_the_rows_of_their_seats(database: Database, tmp_pat
             for stage in ("guesses", "flats")
             for seat in ("c1/m1", "c1/m3")
         }
+        plan = await ana.as_owner("GET", "/see", params={"stage": "plans", "seat": "c1/m1"})
         of_bob = {stage: await ana.prompts("Bob", stage) for stage in ASKED}
 
     had: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
@@ -195,6 +196,8 @@ async def test_all_are_asked_the_rows_of_their_seats(database: Database, tmp_pat
     plans = {(line["row"], line["place"]) for line in long if line["stage"] == "plans" and line["row"]}
     assert sorted(place for _, place in plans) == ["1", "2"]
     assert {row[:-1] for row, _ in plans} == set(TOPICS)
+    first = next(item["what"] for item in ITEMS if (item["id"], "1") in plans)
+    assert f"For {first}?" in plan["page"]["view"]["questions"][0]["text"]
     assert all("blame" in way and "praise" not in way for way in ways.values())
     assert sum("latin" in way for way in ways.values()) == 2
     assert len({tuple(one for one in way if one in ("guesses", "flats")) for way in ways.values()}) == 2

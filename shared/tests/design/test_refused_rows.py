@@ -1,4 +1,4 @@
-"""Mistakes in rows, rules, orders, arms that keep and totals: each is told at its place, with what to type."""
+"""Mistakes in rows, rules, orders, arms that keep and totals: each says where it is and what to type."""
 
 import json
 from typing import Any

@@ -52,7 +52,7 @@ def where(stage: StageConfig) -> list[str]:
     return [one.where for one in KIND.problems(stage, [])]  # type: ignore[arg-type]  # an interview
 
 
-def played(stage: GroupInterviewStage) -> Course:
+def play(stage: GroupInterviewStage) -> Course:
     course = Course(stage)
     while asks := course.asks:
         for ask in asks:
@@ -61,7 +61,7 @@ def played(stage: GroupInterviewStage) -> Course:
 
 
 def test_tasks_come_once_for_each_row_where_their_rules_are_true() -> None:
-    course = played(interview(ITEMS[:2]))
+    course = play(interview(ITEMS[:2]))
 
     said = [one for one in lines(course.stage, course.view.draws, course.view.state, None) if one.is_read_out]
     done = KIND.completion(course.stage, course.own(PLAYERS[0].id))
@@ -104,7 +104,7 @@ def test_a_cohort_has_the_rows_that_were_drawn_for_it_each_with_all_its_tasks(
 
 
 def test_the_place_of_a_drawn_row_is_in_the_data() -> None:
-    course = played(interview({"items": ITEMS, "shuffle": True, "take": 2}))
+    course = play(interview({"items": ITEMS, "shuffle": True, "take": 2}))
 
     done = KIND.completion(course.stage, course.own(PLAYERS[1].id))
     data = KIND.parts(course.stage).data

@@ -151,6 +151,26 @@ def test_page_form_prompt_and_data_are_about_the_same_rows(number: int, how: str
     assert set(cells) <= {column.name for column in data.columns()}
 
 
+ARRANGED = [
+    {"take": 4, "by": "topic", "shuffle": True, "levels": LEVELS},
+    {"shuffle": True, "order": "latin", "levels": LEVELS},
+]
+
+
+@given(st.integers(1, 500), st.integers(0, 10**6), st.sampled_from(ARRANGED))
+def test_a_person_an_agent_and_a_script_of_a_seat_are_asked_the_same(number: int, seed: int, rows: dict[str, Any]) -> None:
+    stage = survey([ASKED, SURE], **rows)
+    view = view_of(stage, number, seed)
+
+    asked = []
+    for player in ("agent", "person", "script"):
+        reader = own(replace(view.me, player=player), draws=view.draws)
+        form = SurveyQuestions(stage).question(reader, Ask(view.me.id, PAGE, "page")).form()
+        asked.append((form.json_schema(), [one.title for one in KIND.page(stage, reader).questions]))
+
+    assert asked[0] == asked[1] == asked[2]
+
+
 def test_by_row_an_agent_is_asked_row_after_row_and_sees_what_it_answered() -> None:
     stage = SurveyStage.model_validate({**survey([GUESS, SURE], take=2, by="topic").model_dump(), "ask": "by_row"})
     questions = SurveyQuestions(stage)
