@@ -158,7 +158,7 @@ ARRANGED = [
 
 
 @given(st.integers(1, 500), st.integers(0, 10**6), st.sampled_from(ARRANGED))
-def test_a_person_an_agent_and_a_script_of_a_seat_are_asked_the_same(number: int, seed: int, rows: dict[str, Any]) -> None:
+def test_a_person_an_agent_and_a_script_are_asked_the_same(number: int, seed: int, rows: dict[str, Any]) -> None:
     stage = survey([ASKED, SURE], **rows)
     view = view_of(stage, number, seed)
 
