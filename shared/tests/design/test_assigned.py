@@ -163,7 +163,8 @@ def test_a_text_names_answers_and_results_that_earlier_stages_give(name: str, ex
 def test_an_answer_that_comes_later_cannot_be_named() -> None:
     stages = [{"id": "first", "kind": "info", "lines": ["{{answers.before.why}}"]}, FILE["stages"][0]]
 
-    assert complaints(stages=stages, assigned=[])["stages[0].lines[0]"][1].startswith("the name of a variable")
+    expected = "'before' before this stage: it comes later"
+    assert complaints(stages=stages, assigned=[])["stages[0].lines[0]"][1] == expected
 
 
 def test_a_prompt_names_answers_that_some_stage_gives() -> None:

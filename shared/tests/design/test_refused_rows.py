@@ -31,6 +31,7 @@ def survey(*questions: Any, **fields: Any) -> Any:
 
 
 LATER = {"id": "later", "kind": "survey", "questions": [{"id": "y", "kind": "check", "title": "?"}]}
+ANSWERED = {"stage": "later", "question": "y", "value": True}
 PROFILES = {"attributes": {"price": [1, 2]}, "shuffle": True, "order": "latin"}
 
 
@@ -68,6 +69,23 @@ PROFILES = {"attributes": {"price": [1, 2]}, "shuffle": True, "order": "latin"}
         (
             file(PAGE, END, treatments=[{"id": "t", "keep": ["page", "end"]}, {"id": "u"}]),
             "treatments[1] (u).keep: found nothing, and other arms keep every stage",
+        ),
+        (
+            file({**PAGE, "lines": ["{{answers.later.y}}"]}, LATER),
+            "(page).lines[0]: found `{{answers.later.y}}`; expected 'later' before this stage: it comes later",
+        ),
+        (
+            file(
+                {**PAGE, "lines": ["{{scene}}"]},
+                END,
+                factors={"who": ["man", "woman"]},
+                texts=[{"who": "men", "scene": "A"}],
+            ),
+            "texts[0].who: there is no level called 'men'. Did you mean man?",
+        ),
+        (
+            file(LATER, {**END, "show_if": ANSWERED}, PAGE, treatments=[{"id": "t", "keep": ["later"]}, {"id": "u"}]),
+            "treatments[1] (u): found 'later', which this arm leaves out, in show_if.stage of the stage end",
         ),
         (
             file(PAGE, assigned=[{"id": "o", "kind": "permutation", "values": ["a"], "order": "latin"}]),

@@ -89,7 +89,10 @@ class Arms:
             if _first(problem.where) in treatment.stages.get(stage_id, {}):
                 yield replace(problem, where=f"{where}.stages.{stage_id}.{problem.where}")
             elif (stage_id, problem) not in self._usual_lacks:
-                yield Problem(where, f"{problem.found} in {problem.where} of the stage {stage_id}", problem.expected)
+                why = ", which this arm leaves out," if problem.found in map(repr, treatment.leave_out) else ""
+                yield Problem(
+                    where, f"{problem.found}{why} in {problem.where} of the stage {stage_id}", problem.expected
+                )
 
     def _two_things(self, stages: Sequence[StageConfig], treatment: Treatment, where: str) -> Iterator[Problem]:
         """Columns that are answers in one arm, and in another one what the lab says of them, such as an order."""

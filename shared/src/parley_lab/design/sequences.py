@@ -1,6 +1,6 @@
 """Checks a stage among the others of its arm, by its own rules and by those of all kinds. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from parley_lab.base import variables as texts
@@ -34,19 +34,22 @@ def problems(stages: Sequence[StageConfig]) -> Iterator[tuple[int, Problem]]:
         rules = (*kind_of(stage).problems(stage, earlier), *_bad_reads(stage, earlier))
         own = (*rules, *_unheard(stage), *stays.problems(stage), *_waits(stage))
         fields = stage.model_dump(mode="json")
-        named = (*unknown_names(fields, earlier), *_unknown_roles(fields, earlier), *_unknown_compared(fields, earlier))
         later = [one.id for one in stages[index + 1 :]]
+        of_texts = (*unknown_names(fields, earlier, later), *_unknown_roles(fields, earlier))
+        named = (*of_texts, *_unknown_compared(fields, earlier))
         for problem in (*own, *named):
             is_of_stage = problem.where.rpartition(".")[2] in _NAMES_A_STAGE
             yield index, or_later(problem, later if is_of_stage else (), "stage")
 
 
-def unknown_names(fields: Json, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
-    """Places in texts that name an answer or a result which none of the stages gives."""
+def unknown_names(fields: Json, earlier: Sequence[StageConfig], later: Collection[str] = ()) -> Iterator[Problem]:
+    """Places in texts that name an answer or a result which none of the stages gives. later: ids of other stages."""
     by_id = {one.id: one for one in earlier}
     for where, name in texts.places(fields):
         if texts.is_of_reader(name):
-            expected = _expected(name, by_id)
+            stage_id = name.split(".")[1:2]
+            comes_later = bool(stage_id) and stage_id[0] in later
+            expected = f"{stage_id[0]!r} before this stage: it comes later" if comes_later else _expected(name, by_id)
             if expected is not None:
                 yield Problem(where, f"`{{{{{name}}}}}`", expected)
 
