@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from parley_lab.experiments import ending
 from parley_lab.formats.exports import export
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
@@ -57,3 +58,19 @@ async def test_the_data_have_factors_probabilities_and_the_balance(database: Dat
     assert {row["arm_probability"] for row in people} == {"0.25"}
     assert {row["joining"] for row in people} == {"complete"}
     assert sorted({int(row["arm_draw"]) for row in people}) == [*range(1, 9)]
+
+
+async def test_an_empty_seat_is_no_person_and_not_out_once_the_experiment_has_ended(
+    database: Database, tmp_path: Path
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT)
+    await lab.join(experiment_id)
+    await lab.drain()
+    async with database.transaction() as session:
+        await ending.end(session, experiment_id, lab.clock.now())
+
+    await export(database, experiment_id, tmp_path, lab.clock.now())
+
+    counted = [tuple(row[one] for one in ("people", "out")) for row in table(tmp_path / "balance.csv")]
+    assert sorted(counted) == [("0", "0"), ("0", "0"), ("0", "0"), ("1", "1")]

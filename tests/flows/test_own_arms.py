@@ -290,7 +290,9 @@ async def test_scripts_of_one_cohort_are_played_each_in_their_own_arm(database: 
     assert {given[row.path]["why"] for row in members if row.treatment_id == "cold"} == {"cold"}
 
 
-async def test_a_mediator_speaks_in_private_in_words_of_the_participants_arm(database: Database) -> None:
+async def test_a_mediator_speaks_in_private_in_words_of_the_participants_arm(
+    database: Database, tmp_path: Path
+) -> None:
     study = {
         "stages": [
             {"id": "alone", "kind": "private_chat", "description": "About {{word}}."},
@@ -309,7 +311,8 @@ async def test_a_mediator_speaks_in_private_in_words_of_the_participants_arm(dat
         "allocation": {"by": "participant"},
         "cohorts": [{"seats": BOTH["cohorts"][0]["seats"], "mediators": ["guide", "host"]}],
     }
-    async with playing_alone(database, **study) as (lab, _):
+    async with playing_alone(database, **study) as (lab, experiment_id):
+        await export(lab.database, experiment_id, tmp_path, lab.clock.now())
         rows = await lab.rows(
             "SELECT m.path, t.scope, k.prompt FROM model_calls k JOIN drafts d ON d.id = k.draft_id"
             " JOIN members m ON m.id = d.member_id JOIN threads t ON t.id = d.thread_id WHERE m.kind = 'mediator'"
@@ -324,3 +327,8 @@ async def test_a_mediator_speaks_in_private_in_words_of_the_participants_arm(dat
     assert found(asked["c1/med1", "private:c1/m2"], *words) == ["Be cold.", "About trains."]
     assert "You like trams." in found(asked["c1/med2", "group"], *words)
     assert not found(asked["c1/med2", "group"], "Be warm.", "Be cold.", "buses", "trains")
+    messages = read_rows(tmp_path / "messages.csv")
+    arms = {(row["thread_path"], row["author_path"], row["treatment"]) for row in messages}
+    assert {one for one in arms if one[1].startswith("c1/med")} == {
+        ("c1/alone/m1", "c1/med1", "warm"), ("c1/alone/m2", "c1/med1", "cold"), ("c1/talk/group", "c1/med2", ""),
+    }  # fmt: skip

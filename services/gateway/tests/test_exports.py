@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import zipfile
+from uuid import UUID
 
 from sqlalchemy import text
 
+from parley_lab.data import exports
 from parley_lab.formats.exports import without_ids_and_clocks
 from parley_lab.gateway.testing import FILE, Api
 from parley_lab.store import keys
@@ -203,3 +205,37 @@ async def test_labels_and_texts_of_options_are_as_the_participant_read_them(api:
         f"You said {city} is fine: why?" for city in ("Rome", "Oslo")
     }
     assert {one["first.like.text"] for one in _table(files["participants.csv"])} == {"Rome is fine", "Oslo is fine"}
+
+
+# As a member leaves them who was moved to another cohort and back on a page: three asks for one answer.
+_THREE_ASKS = """
+    WITH ask AS (
+        INSERT INTO asks (id, path, cohort_id, stage_id, member_id, key, generation, purpose, state, reason, opened_at)
+        SELECT gen_random_uuid(), 'ask' || n, cohort_id, 'before', id, '', n, 'page', 'failed', 'the reason of ' || n,
+            created_at
+        FROM members CROSS JOIN generate_series(1, 3) n WHERE path = 'c1/m1' RETURNING *
+    ), draft AS (
+        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, state, not_before,
+            created_at)
+        SELECT gen_random_uuid(), path, cohort_id, stage_id, member_id, id, purpose, 'mock', 'failed', opened_at,
+            opened_at
+        FROM ask RETURNING *
+    )
+    INSERT INTO model_calls (id, draft_id, attempt, path, provider, model_asked, model_mode, settings, prompt,
+        prompt_hash, status, started_at, finished_at)
+    SELECT gen_random_uuid(), d.id, n, d.path || n, 'mock', 'mock', 'mock', '{}', '[]', '', 'ok', d.created_at,
+        d.created_at
+    FROM draft d JOIN ask a ON a.id = d.ask_id CROSS JOIN generate_series(1, a.generation) n
+"""
+
+
+async def test_an_answer_that_was_asked_for_again_has_all_its_calls_and_the_last_reason(api: Api) -> None:
+    experiment_id = await _a_run(api)
+    async with api.database.transaction() as session:
+        await session.run(text(_THREE_ASKS))
+
+    async with exports.snapshot(api.database) as session:
+        rows = [row async for row in exports.answers(session, UUID(experiment_id), with_pages=False)]
+
+    (before,) = [row for row in rows if (row["path"], row["stage"]) == ("c1/m1", "before")]
+    assert (before["attempts"], before["reasons"]) == ({"": 6}, {"": "the reason of 3"})

@@ -39,6 +39,9 @@ CALLS: Final = """
 
 # A participant's own arm, or that of the cohort.
 ARM: Final = "coalesce(m.treatment_id, c.treatment_id)"
+# A thread in private has the arm of its participant, also for the lines of a mediator or of the lab.
+ARM_OF_PRIVATE: Final = """(SELECT o.treatment_id FROM members o
+    WHERE o.experiment_id = c.experiment_id AND o.path = substr({0}.scope, length('private:') + 1))"""
 
 # A made-up person of a rehearsal is told apart from people.
 REHEARSED: Final = "{0}.joining @> '{{\"rehearsed\": true}}'"
@@ -165,8 +168,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     """,
     "messages": f"""
         SELECT t.path AS thread_path, g.seq, g.id AS message_id, t.id AS thread_id, c.path AS cohort_path,
-            c.name AS cohort, {ARM} AS treatment, t.stage_id AS stage, m.path AS author_path,
-            g.member_id AS author_id,
+            c.name AS cohort, coalesce({ARM_OF_PRIVATE.format("t")}, {ARM}) AS treatment, t.stage_id AS stage,
+            m.path AS author_path, g.member_id AS author_id,
             CASE WHEN g.author_kind = 'person' AND {REHEARSED.format("m")} THEN 'rehearsed' ELSE g.author_kind END
                 AS author_kind, m.kind AS author_role,
             coalesce(g.author_name, g.known_as, m.profile ->> 'name') AS author_name, g.text, g.topic,

@@ -17,6 +17,7 @@ from parley_lab.contracts.lives import OUT, in_sql
 from parley_lab.data.export_sections import (
     ANSWERED,
     ARM,
+    ARM_OF_PRIVATE,
     CALLED,
     CALLS,
     OF_COHORT,
@@ -55,9 +56,7 @@ async def snapshot(database: Database) -> AsyncIterator[Session]:
 
 _CONVERSATIONS: Final = f"""
     WITH held AS (
-        SELECT x.id, x.stage_id, coalesce((SELECT o.treatment_id FROM members o
-            WHERE o.experiment_id = c.experiment_id AND o.path = substr(x.scope, length('private:') + 1)),
-            c.treatment_id) AS treatment_id
+        SELECT x.id, x.stage_id, coalesce({ARM_OF_PRIVATE.format("x")}, c.treatment_id) AS treatment_id
         FROM threads x {OF_COHORT}
     ), said AS (
         SELECT h.treatment_id, h.stage_id,
@@ -131,10 +130,11 @@ _ANSWERS: Final = f"""
         SELECT a.member_id, a.stage_id, jsonb_object_agg(a.key, a.calls) AS attempts,
             jsonb_object_agg(a.key, a.reason) FILTER (WHERE a.reason IS NOT NULL) AS reasons
         FROM (
-            SELECT a.member_id, a.stage_id, a.key, a.reason, count(*) AS calls
+            SELECT a.member_id, a.stage_id, a.key, (array_agg(a.reason ORDER BY a.generation DESC))[1] AS reason,
+                count(*) AS calls
             FROM asks a JOIN drafts d ON d.ask_id = a.id JOIN model_calls k ON k.draft_id = d.id
                 JOIN cohorts c ON c.id = a.cohort_id
-            WHERE c.experiment_id = :experiment_id GROUP BY 1, 2, 3, 4
+            WHERE c.experiment_id = :experiment_id GROUP BY 1, 2, 3
         ) AS a GROUP BY 1, 2
     )
     SELECT x.member_id, m.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
@@ -252,10 +252,10 @@ _BALANCE: Final = f"""
         {OF_COHORT} AND x.kind = 'participant'
     )
     SELECT x.arm AS treatment, count(DISTINCT x.cohort_id) AS cohorts, count(*) AS seats,
-        count(*) FILTER (WHERE x.player = 'person' AND x.status <> 'expected') AS people,
+        count(*) FILTER (WHERE x.player = 'person' AND x.joined_at IS NOT NULL) AS people,
         count(*) FILTER (WHERE x.player <> 'person') AS agents,
         count(*) FILTER (WHERE x.status = 'completed') AS completed,
-        count(*) FILTER (WHERE x.status IN {in_sql(OUT)}) AS out,
+        count(*) FILTER (WHERE x.status IN {in_sql(OUT)} AND (x.player <> 'person' OR x.joined_at IS NOT NULL)) AS out,
         (SELECT jsonb_object_agg(k.name, k.mean) FROM (
             SELECT a.key AS name, round(avg(CAST(a.value #>> '{{}}' AS numeric)), 6) AS mean
             FROM seats p CROSS JOIN LATERAL jsonb_each(p.agent_config -> 'attributes') a
