@@ -8,6 +8,7 @@ import pytest
 
 from parley_lab.base.errors import Conflict
 from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.experiments import ending
 from parley_lab.experiments.reviving import Revived, retry_failed
 from parley_lab.orchestrator.settling import settle
 from parley_lab.store.session import Database
@@ -183,3 +184,27 @@ async def test_a_member_who_is_tried_again_has_the_time_of_the_stage_again(datab
 
     timers = await lab.rows("SELECT state, due_at FROM timers WHERE purpose = 'stay_most' AND path LIKE 'c1/m1/%'")
     assert [tuple(row) for row in timers] == [("armed", lab.clock.now() + timedelta(seconds=600))]
+
+
+ON_ARRIVAL = "{made: on_arrival, count: 2, seats: [{open: true}]}"
+WHEN_TOGETHER = "{made: when_together, at: talk, count: 2, seats: [{open: true, count: 2}]}"
+
+
+@pytest.mark.parametrize("made", [ON_ARRIVAL, WHEN_TOGETHER], ids=["on arrival", "when together"])
+async def test_an_experiment_that_was_ended_before_people_came_ends_again_after_a_second_try(
+    database: Database, made: str
+) -> None:
+    model = Model("c1/m1/", "c1/m2/")
+    lab = DrainLab(database, models={"mock": model})
+    document = SURVEY.replace("seed: 0", "seed: 0\npace: live").replace("]}]\n", f"]}}, {made}]\n")
+    experiment_id = await lab.start(document)
+    await lab.drain()
+    async with database.transaction() as session:
+        assert await ending.end(session, experiment_id, lab.clock.now())
+    await lab.rows("UPDATE experiments SET forgotten_at = now() RETURNING 1")
+    model.fails = ()
+
+    assert (await revive(lab, experiment_id)).members == 2
+
+    assert {status for _, status, _ in await members(lab)} == {"completed"}
+    assert await lab.rows("SELECT status, forgotten_at FROM experiments") == [("ended", None)]

@@ -14,6 +14,7 @@ from parley_lab.contracts.lives import in_sql, sources
 from parley_lab.experiments import files
 from parley_lab.experiments.pausing import hold_still, lock
 from parley_lab.members.standings import standing_of
+from parley_lab.people.opening import open_no_more
 from parley_lab.store.facts import Event
 from parley_lab.store.failures import retry_deadlocks
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
@@ -121,6 +122,8 @@ async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: st
         raise Conflict("This experiment has not been started; delete it if it is not wanted.", reason="not_started")
     if row.status == "ended":
         return False
+    # Else it would wait for people if members who failed were tried again.
+    await open_no_more(session, experiment_id, now)
     await hold_still(session, experiment_id)
     params = {"id": experiment_id, "now": now, "reason": EXPERIMENT_ENDED}
     await _fill_in(session, experiment_id, now, cause=cause)

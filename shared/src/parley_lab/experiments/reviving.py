@@ -77,8 +77,11 @@ _COHORTS: Final = text(
     "UPDATE cohorts SET status = 'running', ended_at = NULL WHERE id = ANY(:ids) AND status = 'ended' RETURNING id"
 )
 _PATHS: Final = text("SELECT id, path FROM cohorts WHERE id = ANY(:ids) ORDER BY id")
+# Retention deletes in its time, too, whatever members say from now on.
 _EXPERIMENT: Final = text(
-    "UPDATE experiments SET status = 'running', ended_at = NULL WHERE id = :id AND status = 'ended'"
+    """
+    UPDATE experiments SET status = 'running', ended_at = NULL, forgotten_at = NULL WHERE id = :id AND status = 'ended'
+    """
 )
 _ALERTS: Final = text(
     """

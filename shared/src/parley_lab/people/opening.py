@@ -102,14 +102,19 @@ _EMPTY: Final = text(
 )
 
 
+async def open_no_more(session: Session, experiment_id: UUID, now: datetime) -> None:
+    """Let people make no more groups by coming. The caller holds the lock of draws, or that of the experiment."""
+    await session.run(_PLANNED, {"experiment_id": experiment_id})
+    await close_rooms(session, experiment_id, now)
+
+
 async def close_to_people(session: Session, experiment_id: UUID, now: datetime, *, cause: str) -> list[str]:
     """The paths of the seats that were empty. May be repeated.
 
     The lock of joining is held, so that no one is joining meanwhile.
     """
     await lock_draws(session, experiment_id)
-    await session.run(_PLANNED, {"experiment_id": experiment_id})
-    await close_rooms(session, experiment_id, now)
+    await open_no_more(session, experiment_id, now)
     closed = []
     for row in await session.all(_EMPTY, {"experiment_id": experiment_id}):
         standing = await lock_standing(session, row.id)
