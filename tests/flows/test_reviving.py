@@ -6,10 +6,12 @@ from uuid import UUID
 
 import pytest
 
+from parley_lab.answers.advancing import end_member
 from parley_lab.base.errors import Conflict
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.experiments import ending
 from parley_lab.experiments.reviving import Revived, retry_failed
+from parley_lab.members.standings import lock_standing
 from parley_lab.orchestrator.settling import settle
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
@@ -208,3 +210,31 @@ async def test_an_experiment_that_was_ended_before_people_came_ends_again_after_
 
     assert {status for _, status, _ in await members(lab)} == {"completed"}
     assert await lab.rows("SELECT status, forgotten_at FROM experiments") == [("ended", None)]
+
+
+PAGE = f"""
+parley: 1
+name: A page
+pace: live
+personas: [{{id: ada, pages: {{reading_words_per_minute: 60}}}}]
+stages: [{{id: page, kind: info, lines: ["{" ".join(["word"] * 60)}"]}}]
+cohorts: [{{seats: [{{persona: ada}}]}}]
+"""
+
+
+async def test_an_agent_that_failed_on_a_page_reads_it_again(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(PAGE)
+    while lab.hints:
+        await lab.deliver(lab.next_hints())
+    ((member_id,),) = await lab.rows("SELECT id FROM members")
+    async with database.transaction() as session:
+        standing = await lock_standing(session, member_id)
+        assert await end_member(session, standing, "failed", "for the test", lab.clock.now(), cause="test")
+    await lab.drain()
+    began = lab.clock.now()
+
+    assert (await revive(lab, experiment_id)).members == 1
+
+    ((ended_at,),) = await lab.rows("SELECT ended_at FROM members WHERE status = 'completed'")
+    assert ended_at - began >= timedelta(seconds=45)

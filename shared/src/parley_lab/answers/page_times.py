@@ -15,7 +15,7 @@ from parley_lab.base import seeds
 from parley_lab.contracts.hints import ORCHESTRATOR, TIMER_ARMED, Hint
 from parley_lab.drafts.drafts import Lease, save_reply
 from parley_lab.kinds import Ask, Json
-from parley_lab.members.held_cohorts import lag_of
+from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.standing import Standing
 from parley_lab.store.session import ReadSession, Session
 
@@ -110,33 +110,20 @@ async def due_members(
     return [row.member_id for row in await session.all(_DUE_MEMBERS, params)]
 
 
-_ARM = text(
-    f"""
-    INSERT INTO timers (id, path, cohort_id, member_id, purpose, due_at)
-    VALUES (:id, :path, :cohort_id, :member_id, :purpose,
-        CAST(:due_at AS timestamptz) - {lag_of(":cohort_id")})
-    ON CONFLICT DO NOTHING
-    """  # noqa: S608 - put together from constants
-)
 _IS_OPEN = text("SELECT 1 AS one FROM timers WHERE id = :id AND state IN ('armed', 'held')")
 
 
 async def still_reads(
     session: Session, standing: Standing, stage_id: str, *, taken_seconds: float, now: datetime
 ) -> bool:
-    """Whether the member has not read this page to its end; the first look begins it. The caller holds its lock."""
+    """Whether the member has not read this page to its end; the first look begins it, also after they were away.
+
+    The caller holds the member's lock.
+    """
     path = f"{standing.member.path}/{stage_id}/{READING}"
     timer_id = seeds.row_id(standing.experiment_id, path)
-    timer = {
-        "id": timer_id,
-        "path": path,
-        "cohort_id": standing.cohort_id,
-        "member_id": standing.member.id,
-        "purpose": READING,
-        "due_at": now + timedelta(seconds=taken_seconds),
-        "now": now,
-    }
-    if await session.run(_ARM, timer):
+    timer = WantedTimer(standing.member.id, path, READING, now + timedelta(seconds=taken_seconds))
+    if await arm(session, standing.experiment_id, standing.cohort_id, [timer], now):
         session.announce(Hint(ORCHESTRATOR, TIMER_ARMED, str(timer_id)))
         return True
     return await session.first(_IS_OPEN, {"id": timer_id}) is not None
