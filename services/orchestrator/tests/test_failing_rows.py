@@ -1,5 +1,6 @@
 """A row that fails holds up no other: it is tried again ever more rarely, and the experimenter gets one alert."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -69,12 +70,12 @@ def _statements(make: str) -> list[str]:
     return [f"{function}$$", trigger]
 
 
-async def a_study(database: Database, clock: FakeClock) -> tuple[UUID, list[UUID]]:
+async def a_study(database: Database, clock: FakeClock, document: str = STUDY) -> tuple[UUID, list[UUID]]:
     """A running experiment, and its two people in cohorts of their own."""
     owner_id, now = uuid4(), clock.now()
     async with database.transaction() as session:
         await session.insert(tables.experimenters, [{"id": owner_id, "name": str(owner_id), "created_at": now}])
-        experiment_id = await starting.create(session, owner_id, load(STUDY, "study.yaml"), now)
+        experiment_id = await starting.create(session, owner_id, load(document, "study.yaml"), now)
     async with database.transaction() as session:
         await starting.start(session, experiment_id, now)
     people = []
@@ -178,6 +179,49 @@ async def test_of_two_who_are_gone_the_other_is_out(database: Database, fake_clo
 
     assert await statuses(database, people) == ["dropped_out", "dropped_out"]
     assert await alerts(database) == [("work_failed", True)]
+
+
+async def are_gone(database: Database, people: list[UUID], now: datetime) -> None:
+    for one in people:
+        query = "INSERT INTO presence (member_id, seen_at, gone_at) VALUES (:id, :now, :now) RETURNING member_id"
+        await rows(database, query, id=one, now=now)
+
+
+@pytest.mark.parametrize(
+    "rule", ["", ", when_gone: go_on, gone_after_seconds: 600"], ids=["they are waited for", "their time has not come"]
+)
+async def test_no_look_locks_people_who_are_gone_and_about_whom_nothing_follows_yet(
+    database: Database, fake_clock: FakeClock, rule: str
+) -> None:
+    document = STUDY.replace(", when_gone: go_on, gone_after_seconds: 0", rule)
+    _, people = await a_study(database, fake_clock, document)
+    await are_gone(database, people, fake_clock.now())
+
+    async with database.transaction() as session, asyncio.timeout(10):
+        await lock_standing(session, people[0])
+        assert await look_for_gone(database, fake_clock.now()) == 0
+
+
+async def test_no_one_who_is_gone_drops_out_of_a_held_cohort_and_their_time_begins_when_it_goes_on(
+    database: Database, fake_clock: FakeClock
+) -> None:
+    _, people = await a_study(database, fake_clock, STUDY.replace("gone_after_seconds: 0", "gone_after_seconds: 60"))
+    held, _ = await cohorts_of(database, people)
+    await hold(database, held, fake_clock.now())
+    await are_gone(database, people, fake_clock.now())
+
+    fake_clock.advance(100)
+    await look_for_gone(database, fake_clock.now())
+    while_held = await statuses(database, people)
+    await release(database, held, fake_clock.now())
+    fake_clock.advance(59)
+    await look_for_gone(database, fake_clock.now())
+    soon = await statuses(database, people)
+    fake_clock.advance(1)
+    await look_for_gone(database, fake_clock.now())
+
+    assert while_held == soon == ["in_progress", "dropped_out"]
+    assert await statuses(database, people) == ["dropped_out", "dropped_out"]
 
 
 async def test_of_two_timers_the_other_takes_effect(database: Database, fake_clock: FakeClock) -> None:

@@ -13,7 +13,11 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member, record_of
 from parley_lab.answers.seats_again import may_be_given
+from parley_lab.base.errors import Conflict, NotFound
+from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import TAKING_PART, in_sql
+from parley_lab.members.designs import stage_of
+from parley_lab.members.held_cohorts import COHORT_HELD, IS_HELD
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.own_arms import lock_draws
@@ -21,6 +25,7 @@ from parley_lab.people.shells import shows_others
 from parley_lab.people.standing_in import stand_in
 from parley_lab.store.facts import Event
 from parley_lab.store.session import ReadSession, Session
+from parley_lab.store.statements import Row
 
 BEAT_SECONDS: Final = 5.0
 """How often a gateway notes whose streams it has."""
@@ -100,38 +105,62 @@ async def mark_gone(session: Session, member_id: UUID, now: datetime) -> None:
         _tell_others(session, standing, now)
 
 
+# For a person `m` in an experiment `e` with the presence `p`.
+_SINCE: Final = f"""
+    greatest(p.gone_at, e.resumed_at, m.arrived_at, (SELECT max(h.resolved_at) FROM alerts h
+        WHERE h.cohort_id = m.cohort_id AND h.type = '{COHORT_HELD}')) AS since
+"""  # noqa: S608 - put together from constants
 _GONE: Final = text(
     f"""
-    SELECT p.member_id FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
+    SELECT p.member_id, m.experiment_id, e.version, coalesce(m.treatment_id, c.treatment_id) AS treatment_id,
+        m.stage_ids[m.position + 1] AS stage_id, {_SINCE}
+    FROM presence p JOIN members m ON m.id = p.member_id JOIN cohorts c ON c.id = m.cohort_id
+        JOIN experiments e ON e.id = m.experiment_id
     WHERE p.gone_at IS NOT NULL AND m.player = 'person' AND m.status IN {in_sql(TAKING_PART)} AND e.status = 'running'
+        AND m.position < cardinality(m.stage_ids) AND NOT {IS_HELD.replace("t.cohort_id", "m.cohort_id")}
     """  # noqa: S608 - put together from constants
 )
-_SINCE: Final = text(
-    """
-    SELECT greatest(p.gone_at, e.resumed_at, m.arrived_at) AS since
-    FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
+_SINCE_WHEN: Final = text(
+    f"""
+    SELECT {_SINCE} FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
     WHERE p.member_id = :member_id AND p.gone_at IS NOT NULL
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
-async def gone(session: ReadSession) -> Sequence[UUID]:
-    """People who are gone and still have a place."""
-    return [row.member_id for row in await session.all(_GONE)]
+async def due(session: ReadSession, now: datetime) -> Sequence[UUID]:
+    """People who are gone for as long as their stage allows, where it has a rule for that. Takes no lock."""
+    return [row.member_id for row in await session.all(_GONE) if await _is_due(session, row, now)]
+
+
+async def _is_due(session: ReadSession, row: Row, now: datetime) -> bool:
+    try:
+        stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
+    except (Conflict, NotFound):
+        # The work on this person alone fails, and the guard raises an alert.
+        return True
+    return _is_over(stage, row.since, now)
+
+
+def _is_over(stage: StageConfig, since: datetime, now: datetime) -> bool:
+    """Whether something follows by now for a person who is gone since then."""
+    return stage.when_gone != "wait" and since + timedelta(seconds=stage.gone_after_seconds) <= now
 
 
 async def apply_rule(session: Session, member_id: UUID, now: datetime) -> bool:
     """Apply the stage's rule for a member who is gone, once its time is over; False when nothing is to be done.
 
-    The time begins when they were found gone, came to the stage, or the experiment went on after a pause.
+    The time begins when they were found gone, came to the stage, or the experiment went on after a pause, or their
+    cohort after it was held.
     """
     standing = await lock_standing(session, member_id)
-    row = await session.first(_SINCE, {"member_id": member_id})
+    row = await session.first(_SINCE_WHEN, {"member_id": member_id})
     stage = standing.stage
-    if row is None or stage is None or stage.when_gone == "wait" or standing.is_paused:
+    if row is None or stage is None or standing.is_paused or standing.is_in_held_cohort:
         return False
-    is_due = row.since + timedelta(seconds=stage.gone_after_seconds) <= now
-    if not is_due or standing.status not in TAKING_PART or standing.member.player != "person":
+    if standing.status not in TAKING_PART or standing.member.player != "person":
+        return False
+    if not _is_over(stage, row.since, now):
         return False
     if stage.when_gone == "replace" and await stand_in(session, standing, stage.stand_in or "", now):
         # To the others the member is there again.
@@ -167,8 +196,9 @@ async def free_seats_of_gone(session: Session, experiment_id: UUID, now: datetim
     await session.run(_HOLD_EXPERIMENT, {"experiment_id": experiment_id})
     for row in gone:
         standing = await lock_standing(session, row.member_id)
-        still = await session.first(_SINCE, {"member_id": row.member_id})
-        if still is not None and standing.is_in_progress and await may_be_given(session, standing):
+        still = await session.first(_SINCE_WHEN, {"member_id": row.member_id})
+        is_there = standing.is_in_progress and not standing.is_in_held_cohort
+        if still is not None and is_there and await may_be_given(session, standing):
             await end_member(session, standing, "dropped_out", GONE, now, cause="request", actor="lab")
 
 

@@ -20,9 +20,9 @@ async def look_for_gone(database: Database, now: datetime, guard: Guard | None =
         "member", missing, lambda one: database.transact(partial(presence.mark_gone, member_id=one, now=now)), now
     )
     async with database.read() as session:
-        gone = await presence.gone(session)
+        due = await presence.due(session, now)
     return sum(
         await guard.each(
-            "member", gone, lambda one: database.transact(partial(presence.apply_rule, member_id=one, now=now)), now
+            "member", due, lambda one: database.transact(partial(presence.apply_rule, member_id=one, now=now)), now
         )
     )
