@@ -113,6 +113,22 @@ async def test_the_seat_stays_with_an_agent_that_has_done_something(api: Api, ac
     assert [(one.status_code, one.json()["reason"]) for one in (back, joined)] == [(409, "place_taken")] * 2
 
 
+async def test_a_seat_that_is_given_back_in_a_pause_has_no_clock_that_runs(api: Api) -> None:
+    experiment_id, token, _ = await replaced(api, attention_checks={"every_seconds": 600})
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/pause")
+
+    back = await api.participant(token, "POST", "/v1/me/return")
+    api.clock.advance(3_600)
+    await fire_due_timers(api.database, api.clock.now())
+    (held,) = await run(api, "SELECT state, remaining_ms FROM timers WHERE purpose = 'check_due'")
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/resume")
+
+    assert (back.status_code, back.json()["is_paused"]) == (200, True)
+    assert tuple(held) == ("held", 600_000)
+    (armed,) = await run(api, "SELECT due_at FROM timers WHERE purpose = 'check_due' AND state = 'armed'")
+    assert (armed.due_at - api.clock.now()).total_seconds() == 600
+
+
 async def test_of_two_who_ask_for_it_at_once_both_have_it(api: Api) -> None:
     _, token, _ = await replaced(api)
 

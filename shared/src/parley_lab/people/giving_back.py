@@ -71,6 +71,14 @@ _GIVE_BACK: Final = text(
     WHERE id = :member_id
     """
 )
+# A pause of the experiment has held the others.
+_HOLD: Final = text(
+    """
+    UPDATE timers SET state = 'held', due_at = NULL,
+        remaining_ms = ceil(extract(epoch FROM due_at - CAST(:now AS timestamptz)) * 1000)
+    WHERE member_id = :member_id AND state = 'armed'
+    """
+)
 
 
 async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
@@ -103,6 +111,8 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
         session, standing, "member.returned", {"player": "person"}, now, cause="request", actor="lab", audience=[]
     )
     await arm_schedule(session, whose(standing), now)
+    if standing.is_paused:
+        await session.run(_HOLD, {"member_id": member_id, "now": now})
     if thread_id is not None:
         await advance_thread(session, thread_id, now, cause="request")
     return True
