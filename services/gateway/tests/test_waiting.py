@@ -85,6 +85,16 @@ async def test_who_comes_first_is_told_until_when_they_wait(api: Api) -> None:
     assert (told["type"], told["data"]) == ("stage.updated", {"stage_id": "meet"})
 
 
+async def test_a_time_that_was_up_stays_so_in_the_data_when_the_stage_opens(api: Api) -> None:
+    experiment_id = await api.running(**study(then="go_on"))
+    for name in ("Ada", "Ben"):
+        await api.join(experiment_id, name)
+
+    await after(api, experiment_id, WAIT)
+
+    assert await rows(api, "SELECT state, count(*) FROM timers GROUP BY 1") == [("fired", 2)]
+
+
 async def test_without_a_limit_people_wait_as_long_as_it_takes(api: Api) -> None:
     experiment_id = await api.running(**study(at_most_seconds=None))
     ada = await api.join(experiment_id, "Ada")

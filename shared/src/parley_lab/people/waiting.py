@@ -45,7 +45,12 @@ async def arm_waits(
         record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=sorted(armed))
 
 
-_STOP: Final = text("UPDATE timers SET state = 'cancelled' WHERE path = ANY(:paths) AND cohort_id = :cohort_id")
+_STOP: Final = text(
+    """
+    UPDATE timers SET state = 'cancelled'
+    WHERE path = ANY(:paths) AND cohort_id = :cohort_id AND state IN ('armed', 'held')
+    """
+)
 
 
 async def stop_waits(session: Session, cohort: CohortState, stage: StageConfig, waiting: Iterable[Attendee]) -> None:
