@@ -138,6 +138,16 @@ def test_every_group_is_such_as_the_file_wants(row: list[Waiting], rule: Rule) -
         assert not people or not rule.kinds or {one.value for one in people} <= by_name[decision.kind].places.keys()
 
 
+@pytest.mark.parametrize("met", [frozenset[UUID](), frozenset({UUID(int=5_000)})], ids=["nobody met", "some met"])
+def test_a_group_may_have_more_people_than_a_search_has_calls(met: frozenset[UUID]) -> None:
+    row = [Waiting(UUID(int=number), is_there=True, met=met) for number in range(1_200)]
+
+    decision = decide(row, Rule(people=1_200))
+
+    assert decision is not None
+    assert len(decision.group) == 1_200
+
+
 @given(ROWS, plain_rule())
 def test_the_first_who_came_are_the_first_in_a_group(row: list[Waiting], rule: Rule) -> None:
     row = [replace(one, met=frozenset()) for one in row]

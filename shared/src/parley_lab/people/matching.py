@@ -236,20 +236,26 @@ class _Group:
         Where all may be with each other, the first that fits is never wrong. Else the search goes back, and ends where
         the rest cannot be enough, or has gone back too often.
         """
-        if not self._can_be_enough(rest):
-            return False
-        for place, one in enumerate(rest):
-            if not self._takes(one):
-                continue
-            self._add(one)
-            if self._fill([other for other in rest[place + 1 :] if other.id not in one.met]):
-                return True
-            self.chosen.pop()
-            self.has[one.value] -= 1
-            self.steps -= 1
-            if self.steps <= 0 or not self._can_be_enough(rest[place + 1 :]):
+        # The people behind each one that was added here; they are tried in the place of that one.
+        behind: list[list[Waiting]] = []
+        while True:
+            if self._can_be_enough(rest):
+                place = next((place for place, one in enumerate(rest) if self._takes(one)), None)
+                if place is not None:
+                    one, others = rest[place], rest[place + 1 :]
+                    self._add(one)
+                    behind.append(others)
+                    rest = [other for other in others if other.id not in one.met]
+                    continue
+                if self._is_enough:
+                    return True
+            if not behind:
                 return False
-        return self._is_enough
+            self.has[self.chosen.pop().value] -= 1
+            self.steps -= 1
+            if self.steps <= 0:
+                return False
+            rest = behind.pop()
 
     def _add(self, one: Waiting) -> None:
         self.chosen.append(one)
