@@ -181,6 +181,21 @@ async def test_of_two_who_are_gone_the_other_is_out(database: Database, fake_clo
     assert await alerts(database) == [("work_failed", True)]
 
 
+async def test_a_row_that_fails_again_much_later_rests_as_at_first(database: Database, fake_clock: FakeClock) -> None:
+    _, (one, _) = await a_study(database, fake_clock)
+    guard, rested = Guard(database), []
+
+    async def work() -> None:
+        raise ZeroDivisionError
+
+    for seconds in (1, 2, 400, 1):
+        await guard.do("member", one, work, fake_clock.now())
+        rested.append(guard.seconds_left("member", one, fake_clock.now()))
+        fake_clock.advance(seconds)
+
+    assert rested == [1, 2, 4, 1]
+
+
 async def are_gone(database: Database, people: list[UUID], now: datetime) -> None:
     for one in people:
         query = "INSERT INTO presence (member_id, seen_at, gone_at) VALUES (:id, :now, :now) RETURNING member_id"

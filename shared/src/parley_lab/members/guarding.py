@@ -93,6 +93,10 @@ class Guard:
 
     async def _push_back(self, kind: Kind, row_id: UUID, now: datetime, error: Exception) -> None:
         """Let the row rest, for twice as long as the last time."""
+        # A row that was not tried again in its time is done elsewhere, or deleted.
+        self._pauses = {
+            row: (until, pause) for row, (until, pause) in self._pauses.items() if until + _LONGEST_PAUSE > now
+        }
         _, last = self._pauses.get((kind, row_id), (now, _FIRST_PAUSE / 2))
         pause = min(2 * last, _LONGEST_PAUSE)
         log.error("row.failed", kind=kind, id=str(row_id), again_in_seconds=pause.total_seconds(), exc_info=error)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID
 
 import structlog
 
 from parley_lab.agent_worker.attempts import Attempt
 from parley_lab.agent_worker.models.lacking import IN_WORDS, REFUSALS, ignores_schema, lack_in, reads_too_little
 from parley_lab.agent_worker.models.request_body import request_body
+from parley_lab.agent_worker.told import Told
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import Unavailable
 from parley_lab.contracts.key_rules import gate_names
@@ -37,7 +37,7 @@ class Abilities:
         self._database = database
         self._clock = clock
         self._lacks: Mapping[str, frozenset[Lack]] | None = None
-        self._told: set[tuple[UUID, str]] = set()
+        self._told = Told()
 
     async def look(self) -> None:
         """Read what all processes have learned."""
@@ -107,7 +107,7 @@ class Abilities:
                 )
         except Unavailable:
             return
-        self._told.add((lease.experiment_id, path))
+        self._told.add(lease.experiment_id, path)
 
 
 def _is_direct(lease: Lease) -> bool:

@@ -12,6 +12,7 @@ import structlog
 from parley_lab.agent_worker.attempts import Attempt, call_row
 from parley_lab.agent_worker.models import Closed
 from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.told import Told
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import Unavailable
 from parley_lab.contracts.key_rules import (
@@ -92,7 +93,7 @@ class Keys:
         self._gates: dict[str, Gate] = {}
         self._in_doubt: dict[UUID, _Doubt] = {}
         self._stopped: dict[UUID, datetime] = {}
-        self._told: set[tuple[UUID, str]] = set()
+        self._told = Told()
 
     async def enter(self, lease: drafts.Lease) -> Pass:
         """The pass for the call of this draft; give it to `leave` in the end.
@@ -339,7 +340,7 @@ class Keys:
             text=paused_in_words(gate),
             now=now,
         )
-        self._told.add(told)
+        self._told.add(*told)
 
     async def _lock_gate(self, session: Session, name: str) -> Gate:
         return await called_keys.locked_gate(session, name, is_tried=not self._first_alone)

@@ -122,8 +122,10 @@ class Orchestrator:
         return 0.0
 
     async def _end_rest(self, cohort_id: UUID) -> None:
-        """Settle the cohort for all that was announced during its rest, if the last look has not seen it."""
-        has_more = True
+        """Settle the cohort for all that was announced during its rest, if the last look has not seen it.
+
+        While Postgres is away the watchdog announces it again.
+        """
         try:
             has_more = await self._has_more(cohort_id)
         finally:
