@@ -6,10 +6,12 @@ import json
 import zipfile
 from uuid import UUID
 
+import pytest
 from sqlalchemy import text
 
 from parley_lab.data import exports
-from parley_lab.formats.exports import without_ids_and_clocks
+from parley_lab.data.export_sections import by
+from parley_lab.formats.exports import natural, without_ids_and_clocks
 from parley_lab.gateway.testing import FILE, Api
 from parley_lab.store import keys
 
@@ -239,3 +241,19 @@ async def test_an_answer_that_was_asked_for_again_has_all_its_calls_and_the_last
 
     (before,) = [row for row in rows if (row["path"], row["stage"]) == ("c1/m1", "before")]
     assert (before["attempts"], before["reasons"]) == ({"": 6}, {"": "the reason of 3"})
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        [f"c{number}/m{seat}" for number in (1, 2, 9, 10, 11, 99, 100, 1000) for seat in (1, 2, 10, 21)],
+        ["c7/m1", "c007/m2", "c07/m3", "a123456789", "a12345678", "a1", "b", "b-2", "b-10"],
+    ],
+)
+async def test_rows_are_sorted_by_their_numbers_as_numbers(api: Api, paths: list[str]) -> None:
+    statement = text(f"SELECT x.path FROM unnest(CAST(:paths AS text[])) x(path) ORDER BY {by('x.path')}")  # noqa: S608
+
+    async with api.database.transaction() as session:
+        rows = await session.all(statement, {"paths": paths[::-1]})
+
+    assert [natural(row.path) for row in rows] == sorted(map(natural, paths))

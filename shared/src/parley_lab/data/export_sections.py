@@ -16,7 +16,8 @@ def by(*columns: str) -> str:
 def _natural(column: str) -> str:
     """Sorts c2 before c10: every number is padded to nine digits. The column itself breaks ties."""
     filled = rf"regexp_replace({column}, '\d+', '00000000\&', 'g')"
-    return rf"""regexp_replace({filled}, '\d*(\d{{9}})', '\1', 'g') COLLATE "C", {column} COLLATE "C" """
+    # A captured group would take half as long again.
+    return rf"""regexp_replace({filled}, '\d(?=\d{{9}})', '', 'g') COLLATE "C", {column} COLLATE "C" """
 
 
 OF_COHORT: Final = "JOIN cohorts c ON c.id = x.cohort_id WHERE c.experiment_id = :experiment_id"
