@@ -85,7 +85,7 @@ async def meet(here: Desk, people: list[Page]) -> list[list[Page]]:
         group = people[start : start + A_GROUP]
         for person in group[(A_GROUP - 1 if start == 0 else 0) :]:
             await person.get_by_role("button", name="Continue").click()
-        # Who comes before the others are together might meet the people of the next group.
+        # A person who comes too early would meet the people of the group before.
         await asyncio.gather(*(expect(person.get_by_label("Your message")).to_be_visible() for person in group))
         groups.append(group)
     await expect(here.board.get_by_role("link")).to_have_count(len(groups))

@@ -1,4 +1,4 @@
-"""What needs the experimenter: each alert with what helps, in the title of the tab and as a sound."""
+"""Alerts on the board: each with its remedy, in the title of the tab and as a sound."""
 
 import re
 from typing import Any, Final
