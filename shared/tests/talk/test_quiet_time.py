@@ -1,5 +1,6 @@
 """Messages in quick succession: agents are asked once about all of them, at the end of a quiet time."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,16 @@ class TestQuietTime:
         reply(world, MED, None)
 
         assert asked(world) == ["Ada"]
+
+    def test_no_message_waits_for_a_clock_that_has_stopped(self) -> None:
+        world = a_room(ADA, PIA, quiet_seconds=0.5)
+        world.scene = replace(world.scene, is_clock_stopped=True)
+        for _ in range(2):
+            post(world)
+            assert asked(world) == ["Ada"]
+            reply(world, ADA, None)
+
+        assert not world.timers
 
     @pytest.mark.parametrize("stage", [{"pace": "fast"}, {"late_replies": "dropped"}, {"turn_taking": "round"}])
     def test_elsewhere_every_message_asks_at_once(self, stage: dict[str, Any]) -> None:

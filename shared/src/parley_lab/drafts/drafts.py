@@ -154,7 +154,9 @@ _LEASE = text(
         LEFT JOIN asks k ON k.id = d.ask_id
         CROSS JOIN LATERAL (SELECT count(*) AS calls_made,
                 count(*) FILTER (WHERE d.tried_since IS NULL OR x.started_at > d.tried_since) > 0 AS is_repeated,
-                CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at) END AS first_called_at
+                CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at, m.resumed_at, (
+                    SELECT o.resumed_at FROM members o
+                    WHERE o.experiment_id = m.experiment_id AND t.scope = 'private:' || o.path)) END AS first_called_at
             FROM model_calls x WHERE x.draft_id = d.id AND x.part = '') before
     """  # noqa: S608 - put together from constants
 )

@@ -6,7 +6,7 @@ pause. Replies in flight are stored when they come, and used after the pause.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from parley_lab.base.errors import Conflict, NotFound
 from parley_lab.contracts.experiment import PauseReason
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
 from parley_lab.contracts.lives import TAKING_PART, in_sql
-from parley_lab.members.held_cohorts import clock_of
+from parley_lab.members.held_cohorts import PAUSED_ALONE, clock_of, clock_of_thread, milliseconds
 from parley_lab.settle.settling import end_when_done
 from parley_lab.store.facts import Event
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
@@ -121,14 +121,17 @@ _RESUME: Final = text(
     UPDATE experiments SET status = 'running', paused_at = NULL, pause_reason = NULL, resumed_at = :now WHERE id = :id
     """
 )
+# Before the experiment counts as resumed: the time for which a cohort was held before the pause counts here, too. A
+# private thread whose member is paused alone gets the rest with them.
 _RELEASE_THREADS: Final = text(
-    """
-    UPDATE threads t SET held = false,
-        paused_ms = t.paused_ms + CASE WHEN t.ended_at IS NULL THEN CAST(:paused_ms AS bigint) ELSE 0 END
+    f"""
+    UPDATE threads t SET held = {
+        PAUSED_ALONE
+    } IS NOT NULL, paused_ms = t.paused_ms + CASE WHEN t.ended_at IS NULL THEN {
+        milliseconds(f"least(CAST(:now AS timestamptz), {PAUSED_ALONE}) - {clock_of_thread(':since')}")
+    } ELSE 0 END
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.held
-        AND NOT EXISTS (SELECT FROM members m
-            WHERE m.cohort_id = t.cohort_id AND m.status = 'paused' AND t.scope = 'private:' || m.path)
-    """
+    """  # noqa: S608 - put together from constants
 )
 # Those of members who are paused by themselves go on with them.
 _ARM_TIMERS: Final = text(
@@ -180,10 +183,9 @@ async def resume(session: Session, experiment_id: UUID, now: datetime, *, cause:
         return False
     _require_begun(row)
     await hold_still(session, experiment_id)
-    paused_ms = max(0, int((now - row.paused_at) / timedelta(milliseconds=1)))
-    params = {"id": experiment_id, "now": now, "since": row.paused_at, "paused_ms": paused_ms}
-    await session.run(_RESUME, params)
+    params = {"id": experiment_id, "now": now, "since": row.paused_at}
     await session.run(_RELEASE_THREADS, params)
+    await session.run(_RESUME, params)
     await session.run(_ARM_TIMERS, params)
     await session.run(_TYPE_ON, params)
     await session.run(_CALLS_GO_ON, params)

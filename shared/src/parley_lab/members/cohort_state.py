@@ -24,6 +24,8 @@ class OpenThread:
     ended: bool
     ready: frozenset[UUID]
     opened_at: datetime
+    paused_ms: int
+    held_since: datetime | None
     last_seq: int
     clock_ms: int
     known: frozenset[str]

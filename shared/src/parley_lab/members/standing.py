@@ -12,6 +12,7 @@ from parley_lab.design import Resolved
 from parley_lab.kinds import PAGE, Json, Member, OwnView
 from parley_lab.kinds.stages import parts_of
 from parley_lab.kinds.view import LastWords, Speaker, Thread, ThreadClock, Turns
+from parley_lab.members.held_cohorts import began_on_clock
 from parley_lab.members.stays import LEAST
 from parley_lab.views.builder import Facts, own_view
 
@@ -62,7 +63,6 @@ class Standing:
     """How long an agent takes for pages."""
     paused_at: datetime | None
     """Since when the experiment is paused; None while it runs."""
-    resumed_at: datetime | None
     design: Resolved
     stage_ids: tuple[str, ...]
     unlocked: frozenset[str]
@@ -154,7 +154,7 @@ class Standing:
         left = timedelta(seconds=least, milliseconds=clock.started_ms - clock.elapsed_ms)
         if left <= timedelta():
             return None
-        if self.is_paused:
+        if self.is_paused or self.is_in_held_cohort:
             return OpenTimer(LEAST, stage.id, None, int(left / timedelta(milliseconds=1)))
         return OpenTimer(LEAST, stage.id, now + left, None)
 
@@ -164,9 +164,12 @@ class Standing:
             return None
         turn = turn_of(stored["turn_state"])
         me = self.member.id
-        now = self.paused_at or now
+        now = _time(stored["paused_at"]) or now
+        began = began_on_clock(
+            datetime.fromisoformat(stored["opened_at"]), stored["paused_ms"], _time(stored["held_since"]), now
+        )
         last_author = UUID(stored["last_author_id"]) if stored["last_author_id"] else None
-        silent_ms = _since(stored["last_spoken_at"], now, not_before=self.resumed_at)
+        silent_ms = _since(_time(stored["silent_since"]), now)
         return Thread(
             pace="fast" if self.pace == "fast" else "live",
             trigger_key=turn.trigger or "",
@@ -178,14 +181,13 @@ class Standing:
             is_thinking=stored["is_thinking"],
             last=LastWords(last_author),
             turns=Turns(holder=turn.holder),
-            clock=ThreadClock(_since(stored["opened_at"], now), turn.started_ms, silent_ms, turn.is_overtime),
+            clock=ThreadClock(_since(began, now), turn.started_ms, silent_ms, turn.is_overtime),
         )
 
 
-def _since(then: str | None, now: datetime, *, not_before: datetime | None = None) -> int:
-    if then is None:
-        return 0
-    since = datetime.fromisoformat(then)
-    if not_before is not None:
-        since = max(since, not_before)
-    return int((now - since) / timedelta(milliseconds=1))
+def _time(stored: str | None) -> datetime | None:
+    return None if stored is None else datetime.fromisoformat(stored)
+
+
+def _since(then: datetime | None, now: datetime) -> int:
+    return 0 if then is None else int((now - then) / timedelta(milliseconds=1))

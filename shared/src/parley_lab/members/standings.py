@@ -21,7 +21,7 @@ from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import DRAWN_ELSEWHERE
 from parley_lab.members.completions import place_taken
 from parley_lab.members.designs import design
-from parley_lab.members.held_cohorts import IS_HELD
+from parley_lab.members.held_cohorts import IS_HELD, held_since
 from parley_lab.members.parts import with_parts
 from parley_lab.members.reader_texts import reader_roles, reader_values
 from parley_lab.members.standing import OpenAsk, OpenTimer, Standing
@@ -60,7 +60,7 @@ _STANDINGS = f"""
             AS has_notices,
         m.player = 'person' AND {IS_HELD.replace("t.cohort_id", "m.cohort_id")} AS is_in_held_cohort,
         (SELECT v.last FROM streams v WHERE v.cohort_id = m.cohort_id) AS cursor,
-        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.language, e.paused_at, e.resumed_at,
+        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.language, e.paused_at,
         e.version AS design_version, coalesce(m.treatment_id, c.treatment_id) AS treatment_id,
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(
                 CASE WHEN CAST(:drawn_on AS text[]) IS NULL OR s.stage_id = m.stage_ids[m.position + 1]
@@ -74,8 +74,10 @@ _STANDINGS = f"""
             FROM asks k WHERE k.member_id = m.id AND k.state = 'open') AS asks,
         (SELECT jsonb_object_agg(t.stage_id, jsonb_build_object('id', t.id, 'path', t.path, 'last_seq', t.last_seq,
                 'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state,
-                'opened_at', t.opened_at + t.paused_ms * interval '1 millisecond',
-                'last_author_id', t.last_author_id, 'last_spoken_at', s.created_at,
+                'opened_at', t.opened_at, 'paused_ms', t.paused_ms, 'held_since', {held_since("t.cohort_id")},
+                'paused_at', least(e.paused_at, CASE WHEN t.scope <> 'group' THEN m.paused_at END),
+                'last_author_id', t.last_author_id, 'silent_since', CASE WHEN s.id IS NOT NULL THEN
+                    greatest(s.created_at, e.resumed_at, CASE WHEN t.scope <> 'group' THEN m.resumed_at END) END,
                 'is_thinking', EXISTS (SELECT FROM drafts d JOIN members thinker ON thinker.id = d.member_id
                     WHERE d.thread_id = t.id AND thinker.status IN {in_sql(TAKING_PART)}
                     AND d.state IN ('wanted', 'thinking', 'ready')
@@ -306,7 +308,6 @@ async def _as_standing(session: ReadSession, row: Row) -> Standing:
         provider=row.provider,
         pages=PageSettings.model_validate(row.pages or {}),
         paused_at=row.paused_at,
-        resumed_at=row.resumed_at,
         design=resolved,
         stage_ids=me.stage_ids,
         unlocked=frozenset(opened),

@@ -4,7 +4,7 @@ What a model was asked before is stored when it comes, and used after the pause.
 is held with them. Lock order: member, threads, drafts.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from parley_lab.answers.advancing import record_of
 from parley_lab.base.errors import Paused
 from parley_lab.contracts import lives
 from parley_lab.contracts.hints import AGENT_STEPS, Hint, provider_queue
-from parley_lab.members.held_cohorts import clock_of
+from parley_lab.members.held_cohorts import clock_of, clock_of_thread, milliseconds
 from parley_lab.members.standing import Standing
 from parley_lab.store.session import Session
 
@@ -71,13 +71,19 @@ async def pause_member(
 
 _RESUME: Final = text(
     """
-    UPDATE members m SET status = 'in_progress', paused_at = NULL, version = m.version + 1
+    UPDATE members m SET status = 'in_progress', paused_at = NULL, resumed_at = :now, version = m.version + 1
     FROM members before WHERE m.id = :member_id AND before.id = m.id
     RETURNING before.paused_at AS since
     """
 )
+# A statement of its own, so that the next one reads whether the cohort is held after the lock was acquired.
+_LOCK_THREADS: Final = text(f"SELECT 1 AS one FROM threads t WHERE {_OWN_THREADS} ORDER BY id FOR NO KEY UPDATE")  # noqa: S608
 _RELEASE_THREADS: Final = text(
-    f"UPDATE threads t SET held = false, paused_ms = t.paused_ms + :paused_ms WHERE t.held AND {_OWN_THREADS}"  # noqa: S608
+    f"""
+    UPDATE threads t SET held = false, paused_ms = t.paused_ms + {
+        milliseconds(f"{clock_of_thread(':now')} - CAST(:since AS timestamptz)")
+    } WHERE t.held AND {_OWN_THREADS}
+    """  # noqa: S608 - put together from constants
 )
 _ARM_TIMERS: Final = text(
     f"""
@@ -114,10 +120,10 @@ async def resume_member(
         return False
     if standing.is_paused:
         raise Paused
-    row = await session.one(_RESUME, {"member_id": standing.member.id})
     own = {**_own(standing), "now": now}
-    paused_ms = max(0, int((now - row.since) / timedelta(milliseconds=1)))
-    await session.run(_RELEASE_THREADS, {**own, "paused_ms": paused_ms})
+    row = await session.one(_RESUME, {"member_id": standing.member.id, "now": now})
+    await session.run(_LOCK_THREADS, own)
+    await session.run(_RELEASE_THREADS, {**own, "since": row.since})
     await session.run(_ARM_TIMERS, own)
     await session.run(_TYPE_ON, {**own, "since": row.since})
     await session.run(_GONE_SINCE, {"member_id": standing.member.id, "now": now})

@@ -14,6 +14,7 @@ from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import ATTENDANCE
 from parley_lab.members.cohort_state import CohortState, Counted, OpenThread, record
 from parley_lab.members.designs import cohorts_design
+from parley_lab.members.held_cohorts import held_since
 from parley_lab.people.rooms import IS_OPEN
 from parley_lab.store.failures import LockNotAvailable
 from parley_lab.store.session import ReadSession, Session
@@ -81,7 +82,7 @@ _STATE = text(
         (SELECT jsonb_object_agg(w.stage_id, w.outcome) FROM waits w WHERE w.cohort_id = :cohort_id) AS waits,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
             'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready',
-            'opened_at', t.opened_at + t.paused_ms * interval '1 millisecond',
+            'opened_at', t.opened_at, 'paused_ms', t.paused_ms, 'held_since', {held_since("t.cohort_id")},
             'last_seq', t.last_seq, 'clock_ms', t.clock_ms, 'known', CASE WHEN t.stage_id = ANY(:with_minutes) THEN
                 (SELECT jsonb_agg(g.client_key) FROM messages g WHERE g.thread_id = t.id) END
             ) ORDER BY t.path)
@@ -180,6 +181,8 @@ def _thread(fields: Mapping[str, Any]) -> OpenThread:
         ended=fields["ended"],
         ready=frozenset(map(UUID, fields["ready"] or ())),
         opened_at=datetime.fromisoformat(fields["opened_at"]),
+        paused_ms=fields["paused_ms"],
+        held_since=None if fields["held_since"] is None else datetime.fromisoformat(fields["held_since"]),
         last_seq=fields["last_seq"],
         clock_ms=fields["clock_ms"],
         known=frozenset(fields["known"] or ()),

@@ -11,9 +11,8 @@ from parley_lab.talk.scene import Change, NewTimer, Scene
 
 def is_quiet(scene: Scene) -> bool:
     """Whether a person's message waits for the end of a quiet time that an earlier message has started."""
-    until = scene.turn.quiet_until
     is_new = scene.turn.wave == 0 and scene.is_of_person
-    return is_new and until is not None and scene.real_ms() < until
+    return is_new and _goes_on(scene)
 
 
 def with_window(change: Change) -> Change:
@@ -44,9 +43,13 @@ def with_others_first(change: Change) -> Change:
 
 def lets_others_go_first(scene: Scene) -> UUID | None:
     """The last speaker, while its quiet time goes on and others still think about the message that it has answered."""
+    return scene.last_author_id if _goes_on(scene) and scene.is_of_agent and _has_rivals(scene) else None
+
+
+def _goes_on(scene: Scene) -> bool:
+    """Whether it is a quiet time; never while the clock of the thread has stopped, since it would not end."""
     until = scene.turn.quiet_until
-    is_quiet_time = until is not None and scene.real_ms() < until and scene.is_of_agent
-    return scene.last_author_id if is_quiet_time and _has_rivals(scene) else None
+    return until is not None and not scene.is_clock_stopped and scene.real_ms() < until
 
 
 def _has_rivals(scene: Scene) -> bool:

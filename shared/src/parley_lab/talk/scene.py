@@ -58,6 +58,7 @@ class Scene:
     """A thread, its members and its open drafts, read under its lock.
 
     `opened_at` is moved forward by past pauses. While the thread is `held`, nothing is said, asked or timed in it.
+    `is_clock_stopped`: its cohort is held, so that no timer fires in it, and no time passes on its clock.
     `failed`: the agents whose draft for the current trigger ended without a usable reply: `failed` when no model
     answered, `invalid` when one did.
     """
@@ -86,6 +87,7 @@ class Scene:
     drafts: tuple[Draft, ...]
     failed: Mapping[UUID, str] = field(default_factory=dict)
     last_spoken_at: datetime | None = None
+    is_clock_stopped: bool = False
     scope: str = "group"
     statuses: Mapping[UUID, str] = field(default_factory=dict)
     """The status of every member of the thread in the experiment."""

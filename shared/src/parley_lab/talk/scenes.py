@@ -12,6 +12,7 @@ from parley_lab.contracts.turn_state import turn_of
 from parley_lab.kinds.attendees import attendee
 from parley_lab.members.attendance import ATTENDANCE
 from parley_lab.members.designs import cohorts_design
+from parley_lab.members.held_cohorts import began_on_clock, held_since
 from parley_lab.members.standings import in_own_words
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
@@ -20,8 +21,7 @@ from parley_lab.views.builder import member_of
 
 _THREAD = """
     SELECT t.id, t.cohort_id, t.stage_id, t.scope, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger,
-        t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.ended_at,
-        t.opened_at + t.paused_ms * interval '1 millisecond' AS opened_at,
+        t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.ended_at, t.opened_at, t.paused_ms,
         e.id AS experiment_id, e.version, e.seed, e.pace, e.resumed_at, c.treatment_id, c.assigned,
         CAST(t.xmin AS text) AS seen
     FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
@@ -53,6 +53,10 @@ def around(of: str) -> str:
         (SELECT jsonb_object_agg(f.member_id, f.state) FROM drafts f
         WHERE f.thread_id = {of}thread_id AND f.trigger_key = {of}trigger_key AND f.state IN ('failed', 'invalid'))
             AS failed,
+        {held_since(f"{of}cohort_id")} AS held_since,
+        (SELECT o.resumed_at FROM members o
+            WHERE o.experiment_id = {of}experiment_id AND o.path = substr({of}scope, length('private:') + 1))
+            AS alone_resumed_at,
         last.text AS last_text, last.created_at AS last_spoken_at
     """  # noqa: S608 - put together from constants
 
@@ -123,7 +127,8 @@ async def scene_of(session: ReadSession, row: Row, around: Row, now: datetime) -
         seed=row.seed,
         pace=row.pace,
         now=now,
-        opened_at=row.opened_at,
+        opened_at=began_on_clock(row.opened_at, row.paused_ms, around.held_since, now),
+        is_clock_stopped=around.held_since is not None,
         ended=row.ended_at is not None,
         held=row.held,
         last_seq=row.last_seq,
@@ -138,15 +143,18 @@ async def scene_of(session: ReadSession, row: Row, around: Row, now: datetime) -
         providers={member.id: member.provider for member in members if member.provider},
         drafts=tuple(_draft(draft) for draft in around.drafts or ()),
         failed={UUID(member_id): state for member_id, state in (around.failed or {}).items()},
-        last_spoken_at=_not_before(around.last_spoken_at, row.resumed_at),
+        last_spoken_at=_silent_since(row, around),
         scope=row.scope,
         statuses={member.id: member.status for member in members},
     )
 
 
-def _not_before(spoken_at: datetime | None, resumed_at: datetime | None) -> datetime | None:
-    """Since when there is silence; pauses do not count."""
-    return spoken_at if spoken_at is None or resumed_at is None else max(spoken_at, resumed_at)
+def _silent_since(row: Row, around: Row) -> datetime | None:
+    """Since when there is silence; pauses of the experiment, and of the member of a private thread, do not count."""
+    if around.last_spoken_at is None:
+        return None
+    times = (around.last_spoken_at, row.resumed_at, around.alone_resumed_at)
+    return max(one for one in times if isinstance(one, datetime))
 
 
 def _draft(fields: Mapping[str, Any]) -> Draft:

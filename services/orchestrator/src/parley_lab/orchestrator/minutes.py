@@ -11,6 +11,7 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import LabView
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.cohort_state import CohortState, OpenThread
+from parley_lab.members.held_cohorts import began_on_clock
 from parley_lab.orchestrator.rules import more_are_to_come, place_of_thread
 from parley_lab.store.session import Session
 from parley_lab.talk import Scene, Turn, write_down
@@ -66,7 +67,7 @@ def _scene(cohort: CohortState, stage: StageConfig, view: LabView, thread: OpenT
         seed=cohort.seed,
         pace="fast" if cohort.pace == "fast" else "live",
         now=now,
-        opened_at=thread.opened_at if thread is not None else now,
+        opened_at=now if thread is None else began_on_clock(thread.opened_at, thread.paused_ms, thread.held_since, now),
         ended=thread is not None and thread.ended,
         held=False,
         last_seq=thread.last_seq if thread is not None else 0,

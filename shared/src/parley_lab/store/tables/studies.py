@@ -289,6 +289,7 @@ members = Table(
     at("joined_at"),
     at("arrived_at"),
     at("paused_at"),
+    at("resumed_at"),
     Column("transfer_to", Uuid),
     Column("seat", Integer),
     number("stay"),
