@@ -220,6 +220,30 @@ async def test_the_time_of_a_stage_is_up_for_an_agent_that_plays_on(api: Api) ->
     assert (before, await status_of(api, member_id)) == ("in_progress", "dropped_out")
 
 
+async def test_an_agent_whose_time_is_up_is_looked_at_on_the_next_page(api: Api) -> None:
+    helper = {"id": "helper", "profile": {"name": "Helper"}}
+    timed = {**ASK, "stay": {"at_most_seconds": 60, "then": "go_on"}}
+    seats = [{"open": True}, {"persona": "helper"}]
+    stages = [{**END, "id": "start"}, timed, {**ASK, "id": "more"}]
+    file = {**study(), "stages": stages, "personas": [helper], "cohorts": [{"seats": seats}]}
+    experiment_id = await api.running(**file)
+    async with api.database.transaction() as session:
+        # No worker runs: both are where they would be soon.
+        await session.run(text("UPDATE members SET position = 2 WHERE player = 'person'"))
+        await session.run(text("UPDATE members SET position = 1, status = 'in_progress' WHERE player = 'agent'"))
+    await api.settle(experiment_id)
+    async with api.database.transaction() as session:
+        await session.run(text("DELETE FROM outbox"))
+
+    await after(api, 61)
+
+    async with api.database.transaction() as session:
+        moved = await session.one(text("SELECT id, position FROM members WHERE player = 'agent'"))
+        hints = {(row.type, row.subject_id) for row in await session.all(text("SELECT type, subject_id FROM outbox"))}
+    assert moved.position == 2
+    assert ("member.changed", str(moved.id)) in hints
+
+
 async def test_who_went_on_before_is_left_alone(api: Api) -> None:
     _, token = await there(api, at_most_seconds=60)
     await api.advance(token, "ask", {"age": 33})

@@ -133,9 +133,9 @@ _CANCEL_ASKS = text(
 async def move_on(session: Session, standing: Standing, now: datetime, *, cause: str, is_step: bool = False) -> None:
     """Move this member one stage further than `standing` says.
 
-    `is_step`: the caller takes the member's steps, and looks at what the move leads to. A member who leaves a thread is
-    announced in it. The caller holds the member's lock, and has read `standing` under it: the transaction fails if the
-    member is not there. The thread's lock is taken.
+    `is_step`: the caller takes the member's steps, and looks at what the move leads to; else an agent is woken for it.
+    A member who leaves a thread is announced in it. The caller holds the member's lock, and has read `standing` under
+    it: the transaction fails if the member is not there. The thread's lock is taken.
     """
     stage = standing.stage
     assert stage is not None
@@ -144,6 +144,8 @@ async def move_on(session: Session, standing: Standing, now: datetime, *, cause:
     if any(ask.stage_id == stage.id for ask in standing.asks):
         session.later(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
     record_move(session, standing, now, cause=cause)
+    if not is_step and standing.member.player != "person":
+        session.announce(Hint(AGENT_STEPS, "member.changed", str(standing.member.id)))
     if (conversation_id := standing.conversation_id(stage)) is not None:
         await leave_thread(session, conversation_id, standing.member.id, now, cause=cause)
 
