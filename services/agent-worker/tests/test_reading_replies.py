@@ -5,6 +5,7 @@ from collections.abc import Callable
 from time import process_time
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
@@ -154,3 +155,18 @@ def test_a_plain_reply_is_read_in_a_tenth_of_a_millisecond() -> None:
         return (process_time() - began) / 100
 
     assert min(seconds() for _ in range(20)) < 0.0001
+
+
+@pytest.mark.parametrize("form", ['"{0}": "value {1}"', "'{0}': {1}", "{0}: {1}"])
+def test_a_broken_object_with_thousands_of_names_takes_no_seconds(form: str) -> None:
+    text = "{" + ", ".join(form.format(f"name_{number}", number) for number in range(3_000)) + ",}"
+    began = process_time()
+
+    status, parsed, _ = judge(text, "", "stop", ())
+
+    assert (status, len(parsed or {})) == ("ok", 3_000)
+    assert process_time() - began < 4
+
+
+def test_a_broken_object_without_an_end_in_sight_is_not_repaired() -> None:
+    assert judge('{"why": "' + "So. " * 100_000 + '",}', "", "stop", ())[0] == "invalid"

@@ -42,6 +42,15 @@ _BARE_VALUE: Final = re.compile(
 _PLAIN: Final = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?")
 _HAS_NUMBER_OR_CONSTANT: Final = re.compile(r"\d|^(?:true|false|null|none)\W", re.I)
 _BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
+_MOST_REPAIRED: Final = 100_000
+"""Characters. To look for each name and value in a longer object would take seconds."""
+_ANY_QUOTE: Final = re.compile(_QUOTES)
+_OPENS: Final = re.compile(rf"(?<!\\){_QUOTES}")
+_ENDS_NAME: Final = re.compile(rf"{_QUOTES}\s*:")
+_ENDS_ANY_NAME: Final = re.compile(rf"(?:{_QUOTES}|\\)*\s*[:=]")
+# After a text that is no part of a list come a name or the end: what else is quoted belongs to the text.
+_ENDS_VALUE: Final = re.compile(rf"{_QUOTES}\s*(?:,?\s*(?:[}}\]/#]|{_NAME}))")
+_ENDS_LISTED: Final = re.compile(rf"{_QUOTES}\s*(?:[,}}\]/#]|{_QUOTES})")
 _CLOSING: Final = " \t\r\n}]`"
 """Characters that may be between an object and a brace too many."""
 _DEFINITIONS: Final = ("type", "$ref", "enum", "anyOf", "const", "description")
@@ -141,6 +150,8 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _repair(written: str) -> dict[str, Any] | None:
     """The object with its syntax repaired; None when the repair would add to it, leave out, or cut a text short."""
+    if len(written) > _MOST_REPAIRED:
+        return None
     spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
     quoted, bare = _with_quotes(spaced)
     found = _read_repaired(quoted, quoted) if bare else None
@@ -187,15 +198,30 @@ def _texts_in(value: object) -> Iterator[str]:
 def _leaves_out(value: dict[str, Any], written: str) -> bool:
     """Whether a name is written more often than the object has it: the library keeps the last of several."""
     return any(
-        len(re.findall(rf"(?<!\\){_QUOTES}{re.escape(name)}{_QUOTES}\s*:", written)) > count
-        for name, count in _names_in(value).items()
+        sum(1 for _ in _find(name, written, _ENDS_NAME, opens=_OPENS)) > count
+        for name, count in Counter(_names_in(value)).items()
     )
 
 
-def _names_in(value: object) -> Counter[str]:
+def _find(part: str, text: str, ends: re.Pattern[str], *, opens: re.Pattern[str] | None = None) -> Iterator[int]:
+    """Yield where `part` is in the text, `ends` follows, and, if given, the one sign of `opens` is before it.
+
+    A regular expression of each part would take a hundred times as long.
+    """
+    start = text.find(part)
+    while start >= 0:
+        is_open = opens is None or (start > 0 and opens.match(text, start - 1) is not None)
+        if is_open and ends.match(text, start + len(part)):
+            yield start
+        start = text.find(part, start + 1)
+
+
+def _names_in(value: object) -> Iterator[str]:
     if isinstance(value, dict):
-        return sum(map(_names_in, value.values()), Counter(value.keys()))
-    return sum(map(_names_in, value), Counter()) if isinstance(value, list) else Counter()
+        yield from value
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _names_in(part)
 
 
 class _Source:
@@ -222,13 +248,12 @@ class _Source:
         return value is None and _NOTHING.search(self._written) is not None
 
     def _names(self, name: str) -> bool:
-        return re.search(rf"{re.escape(name)}(?:{_QUOTES}|\\)*\s*[:=]", self._unescaped) is not None
+        return any(True for _ in _find(name, self._unescaped, _ENDS_ANY_NAME))
 
     def _quotes(self, value: str, *, is_listed: bool) -> bool:
-        # After a text that is no part of a list come a name or the end: what else is quoted belongs to the text.
-        after = rf"(?:[,}}\]/#]|{_QUOTES})" if is_listed else rf"(?:,?\s*(?:[}}\]/#]|{_NAME}))"
-        quoted = re.compile(rf"{_QUOTES}{re.escape(value)}{_QUOTES}\s*{after}")
-        return any(quoted.search(text) for text in (self._written, self._unescaped))
+        ends = _ENDS_LISTED if is_listed else _ENDS_VALUE
+        texts = (self._written, self._unescaped)
+        return any(True for text in texts for _ in _find(value, text, ends, opens=_ANY_QUOTE))
 
 
 def _unescape(escape: re.Match[str]) -> str:
