@@ -11,7 +11,7 @@ from parley_lab.base.errors import Paused
 from parley_lab.contracts.experiment import Profile
 from parley_lab.drafts import drafts
 from parley_lab.experiments import pausing
-from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.orchestrator.settling import fire_due_timers, settle
 from parley_lab.people.adding import Addition, add_agent
 from parley_lab.people.joining import join
 from parley_lab.people.own_arms import lock_draws
@@ -82,6 +82,26 @@ async def test_a_timer_that_was_undone_by_a_deadlock_fires_all_the_same(database
     assert "deadlock.retried" in [entry["event"] for entry in logs]
     assert fired == 1
     assert [row.end_reason for row in await lab.rows("SELECT end_reason FROM threads")] == ["time limit"]
+
+
+async def test_a_cohort_is_settled_again_after_a_deadlock(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(ROOM)
+    await only_steps(lab)
+    ((thread_id, cohort_id),) = await lab.rows("SELECT id, cohort_id FROM threads")
+
+    with capture_logs() as logs:
+        async with database.transaction() as session:
+            # So that it is the settling that Postgres breaks off.
+            await session.run(text("SET LOCAL deadlock_timeout = '9s'"))
+            await lock_scene(session, thread_id, lab.clock.now())
+            work = asyncio.create_task(settle(database, cohort_id, lab.clock.now()))
+            await someone_waits_for_a_lock(database)
+            await session.run(text("SELECT FROM cohorts WHERE id = :id FOR NO KEY UPDATE"), {"id": cohort_id})
+        members = await work
+
+    assert "deadlock.retried" in [entry["event"] for entry in logs]
+    assert members == 2
 
 
 async def test_a_conversation_that_ends_never_waits_for_a_reply_that_is_being_saved(database: Database) -> None:

@@ -89,14 +89,18 @@ async def _look(
     database: Database, cohort_id: UUID, now: datetime, *, only_unsettled: bool
 ) -> "tuple[CohortState, _Outcome] | None":
     """One transaction of settling; None when there is nothing to look at."""
-    async with database.transaction() as session:
+
+    async def look(session: Session) -> "tuple[CohortState, _Outcome] | None":
         cohort = await settling.lock_cohort(session, cohort_id, only_unsettled=only_unsettled)
         if cohort is None:
             return None
         outcome = await _settle(session, cohort, now) if cohort.status == "running" else _Outcome.DONE
         if outcome is not _Outcome.HAS_MORE:
             session.settle(cohort.id, cohort.as_of)
-    return cohort, outcome
+        return cohort, outcome
+
+    # It locks conversations stage by stage, and others by their ids.
+    return await database.transact(look)
 
 
 class _Outcome(Enum):
