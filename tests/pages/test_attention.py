@@ -53,8 +53,8 @@ async def test_a_message_that_a_check_has_held_goes_out_once_it_is_answered_besi
 ) -> None:
     experiment = lab.started(TALK)
     await join(page, experiment)
-    await page.route("**/v1/me", lambda route: route.abort())  # the page does not hear of the check
     await page.get_by_label("Your message").fill("Good morning")
+    await page.route("**/v1/me", lambda route: route.abort())  # the page does not hear of the check
     check(lab, experiment)
 
     await page.get_by_label("Your message").press("Enter")

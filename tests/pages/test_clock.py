@@ -59,6 +59,7 @@ async def test_what_is_entered_in_the_last_seconds_is_sent_at_once(page: Page, l
     await page.clock.install()
     hurried = {**STUDY, "stages": [{**STUDY["stages"][1], "stay": {"at_most_seconds": 110, "then": "go_on"}}]}
     await join(page, lab.started(hurried))
+    await expect(page.locator(".clock")).to_be_visible()
     # The clock of the lab does not run ahead with that of the page, and every answer would set it back.
     await page.route(re.compile("/v1/me$"), lambda route: route.abort())
     seconds = await _stop(page)

@@ -60,6 +60,7 @@ async def test_nothing_of_a_table_is_cut_off_in_a_narrow_window(
     await page.goto(f"/join/{experiment['join_code']}")
     await page.locator("main .button").first.click()
     await page.wait_for_url("**/take/*")
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
     await show_tables(page, language, tables)
 
     for width in (320, 390, 1280):
