@@ -11,9 +11,11 @@ import httpx2
 import pytest
 
 from parley_lab.design.parsing import parse
+from parley_lab.gateway import reading
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.gateway.testing import Api
 from parley_lab.store import keys
+from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
 
@@ -167,6 +169,52 @@ async def test_a_check_and_a_look_use_the_files_of_a_draft_and_those_in_the_form
     assert sorted(one["line"] for one in alone["problems"]) == [5, 11]
     assert [checked["members"], formed["members"]] == [3, 3]
     assert (valid.status_code, unknown.status_code) == (200, 404)
+
+
+async def test_a_picture_is_stored_once_and_is_not_sent_to_what_reads_the_text(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[bytes] = []
+    ask = reading._asked
+
+    async def note(order: bytes) -> bytes:
+        orders.append(order)
+        return await ask(order)
+
+    monkeypatch.setattr(reading, "_asked", note)
+    with counted() as sent:
+        address = await store(api)
+    yaml = {"content": TEXT.encode(), "headers": {"Content-Type": "application/yaml"}}
+    checked = await api.experimenter("POST", f"/v1/experiments/check?beside={address.rpartition('/')[2]}", **yaml)
+
+    assert len([one for one in sent if "INSERT INTO files" in one]) == 1
+    assert checked.json()["is_valid"], checked.text
+    assert [TABLE in one for one in orders] == [True, True]
+    assert not any(PNG in one for one in orders)
+
+
+async def test_a_table_that_begins_like_a_sound_is_read_as_a_table(api: Api) -> None:
+    made = await send(api, "POST", "/v1/experiments", files={**FILES, "people.csv": b"ID3,id,town\n1,ana,Berlin\n"})
+    beside = f"beside={made.json()['id']}"
+    yaml = {"content": TEXT.encode(), "headers": {"Content-Type": "application/yaml"}}
+
+    checked = await api.experimenter("POST", f"/v1/experiments/check?{beside}", **yaml)
+
+    assert (made.status_code, checked.json()["members"]) == (201, 2)
+
+
+async def test_a_picture_with_the_ending_of_another_type_or_in_place_of_a_table_is_named(api: Api) -> None:
+    ending = await send(
+        api, "POST", "/v1/experiments", TEXT.replace("map.png", "map.gif"), {"people.csv": TABLE, "map.gif": PNG}
+    )
+    table = await send(api, "POST", "/v1/experiments", TEXT.replace("people.csv", "map.png"), {"map.png": PNG})
+
+    [wrong] = ending.json()["problems"]
+    assert (wrong["where"], wrong["expected"]) == (
+        "stages[0].media[0].file",
+        "the ending .png: that is what the file holds",
+    )
+    assert table.json()["problems"][0]["where"] == "personas_from.file"
 
 
 async def test_a_problem_in_a_table_has_the_place_in_the_table_and_no_line_of_the_text(api: Api) -> None:

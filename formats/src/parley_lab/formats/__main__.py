@@ -25,7 +25,15 @@ import orjson
 
 from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.contracts.experiment import Persona
-from parley_lab.design import content_beside, draft_of, named_personas, read, read_persona, read_personas
+from parley_lab.design import (
+    content_beside,
+    draft_of,
+    named_personas,
+    read,
+    read_persona,
+    read_personas,
+    shown_beside,
+)
 from parley_lab.design.editing import Change, edit_text
 from parley_lab.formats.arena import read_agent
 from parley_lab.formats.importing import Choice, import_file
@@ -86,15 +94,17 @@ def _import(content: bytes, options: Options) -> dict[str, Any]:
 def _experiment(content: bytes, options: Options) -> dict[str, Any]:
     """The experiment; without a `library`, the personas of a library that it names, if any.
 
-    The content is the text and then the files beside it, as `beside` says: their names and sizes.
+    The content is the text and then the files beside it, as `beside` says: their names and sizes. `stored` has the
+    names under which the lab stores those that stages show.
     """
-    written, files = _parts(content, options["beside"])
+    written, sent = _parts(content, options["beside"])
+    files: dict[str, bytes | str] = {**sent, **options["stored"]}
     read_beside = partial(content_beside, files)
     reading = read(
         written,
         options["name"],
         read_table=lambda source: read_table(source, read_beside(source.file)),
-        read_medium=read_beside,
+        read_medium=partial(shown_beside, files),
         read_words=read_beside,
     )
     named = named_personas(reading.value)

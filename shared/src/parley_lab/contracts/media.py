@@ -56,7 +56,7 @@ class StoredFile:
 
 def as_stored(content: bytes) -> StoredFile | None:
     """The file with this content; None: it is of no type that can be shown."""
-    ending = _ending_of(content)
+    ending = ending_in(content)
     return None if ending is None else StoredFile(sha256(content).hexdigest(), ending, content)
 
 
@@ -69,12 +69,18 @@ def ending_of(name: str) -> str | None:
     return _ENDINGS.get(PurePosixPath(name).suffix.lower().lstrip("."))
 
 
+def ending_of_type(media_type: str | None) -> str | None:
+    """The ending of stored files of this media type."""
+    return next((ending for ending, (known, _) in _TYPES.items() if known == media_type), None)
+
+
 def what_is(name: str) -> What:
     """What the file with this name holds, by its ending, which was checked."""
     return _TYPES[ending_of(name) or ""][1]
 
 
-def _ending_of(content: bytes) -> str | None:
+def ending_in(content: bytes) -> str | None:
+    """The ending of stored files of this content's type; None: no such file can be shown."""
     begins: Mapping[str, bool] = {
         "png": content.startswith(b"\x89PNG\r\n\x1a\n"),
         "jpg": content.startswith(b"\xff\xd8\xff"),

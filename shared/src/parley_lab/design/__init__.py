@@ -9,8 +9,11 @@ from parley_lab.design.allocation import allocate as allocate
 from parley_lab.design.allocation import cohort_of as cohort_of
 from parley_lab.design.assigning import values_of as values_of
 from parley_lab.design.beside import MOST_BESIDE as MOST_BESIDE
+from parley_lab.design.beside import FileBeside as FileBeside
 from parley_lab.design.beside import content_beside as content_beside
+from parley_lab.design.beside import file_beside as file_beside
 from parley_lab.design.beside import require_name as require_name
+from parley_lab.design.beside import shown_beside as shown_beside
 from parley_lab.design.document import MAX_MEMBERS as MAX_MEMBERS
 from parley_lab.design.document import SCHEMA_VERSION as SCHEMA_VERSION
 from parley_lab.design.document import Experiment as Experiment

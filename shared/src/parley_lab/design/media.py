@@ -10,8 +10,9 @@ from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.media import StoredFile, as_stored, ending_of, is_stored_name, named_files
 
 Json = Any
-ReadMedium = Callable[[str], bytes]
-"""Reads the content of the file with the name that the experiment file gives."""
+ReadMedium = Callable[[str], bytes | str]
+"""Reads the content of the file with the name that the experiment file gives, or gives the name under which the lab has
+stored it."""
 
 _OF_ROW: Final = re.compile(r"\{\{\s*row\.([A-Za-z0-9_-]+)\s*\}\}")
 _WITH_FILES: Final = ("stages", "treatments", "factors")
@@ -39,11 +40,13 @@ def with_media(value: Json, read_medium: ReadMedium) -> tuple[Json, list[StoredF
             # The check of the stage says so.
             return name
         try:
-            stored = _stored(name, read_medium(name))
+            stored = _fitting(name, read_medium(name))
         except InvalidInput as error:
             if not is_stored_name(name):
                 problems.extend(replace(each, where=where) for each in error.problems)
             return name
+        if isinstance(stored, str):
+            return stored
         found[stored.name] = stored
         return stored.name
 
@@ -78,11 +81,17 @@ def _named_by_rows(stage: Mapping[str, Json]) -> list[tuple[dict[str, Json], str
     return [(one, place[1]) for one, place in places if place is not None and not place[1].endswith("_file")]
 
 
-def _stored(name: str, content: bytes) -> StoredFile:
-    stored = as_stored(content)
+def _fitting(name: str, held: bytes | str) -> StoredFile | str:
+    """The file with this content, or the name under which it is stored.
+
+    Raises:
+        InvalidInput: with one problem: it is of another type than the name says.
+    """
+    stored = held if isinstance(held, str) else as_stored(held)
     if stored is None:
         raise InvalidInput("Not to be shown.", [Problem(name, repr(name), "a file of the type that its ending says")])
-    if stored.ending != ending_of(name):
-        expected = f"the ending .{stored.ending}: that is what the file holds"
+    ending = ending_of(stored) if isinstance(stored, str) else stored.ending
+    if ending != ending_of(name):
+        expected = f"the ending .{ending}: that is what the file holds"
         raise InvalidInput("Not to be shown.", [Problem(name, repr(name), expected)])
     return stored

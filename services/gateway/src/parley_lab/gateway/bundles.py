@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, UploadFile
 
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
 from parley_lab.base.storable import is_storable_text
-from parley_lab.design import MOST_BESIDE, require_name
+from parley_lab.design import MOST_BESIDE, FileBeside, file_beside, require_name
 from parley_lab.formats.importing import ZIP
 from parley_lab.gateway import forms
 from parley_lab.gateway.context import Context
@@ -53,29 +53,22 @@ CONTENT: Final[Mapping[str, Any]] = {
 class Bundle:
     """The content of an experiment file, a name that says its format, and the files beside it by name.
 
-    `sent`: those of the files that are in the body.
+    `sent`: those of the files that are in the body. `written`: the text and its media type; None where it is no text
+    that can be stored.
     """
 
     content: bytes
     name: str
-    files: Mapping[str, bytes]
-    sent: Mapping[str, bytes]
-
-    @property
-    def written(self) -> tuple[str, str] | None:
-        """The text and its media type; None where it is no text that can be stored."""
-        try:
-            found = self.content.decode()
-        except UnicodeDecodeError:
-            return None
-        media_type = "application/json" if self.name.endswith(".json") else "application/yaml"
-        return (found, media_type) if is_storable_text(found) else None
+    files: Mapping[str, FileBeside]
+    sent: Mapping[str, FileBeside]
+    written: tuple[str, str] | None
 
     @property
     def fingerprint(self) -> bytes:
         """The same for the same bundle, whatever the boundary of its form."""
-        parts = [(self.name, self.content), *sorted(self.files.items())]
-        return b"".join(name.encode() + b"\0" + sha256(content).digest() for name, content in parts)
+        digests = [(self.name, sha256(self.content).hexdigest())]
+        digests += sorted((name, one.digest) for name, one in self.files.items())
+        return b"".join(name.encode() + b"\0" + bytes.fromhex(digest) for name, digest in digests)
 
 
 def may_be_large(path: str, headers: Headers) -> bool:
@@ -83,7 +76,7 @@ def may_be_large(path: str, headers: Headers) -> bool:
     return _media_type(headers) in (forms.FORM, ZIP) and _ADDRESSES.fullmatch(path) is not None
 
 
-async def bundle_in(request: Request, context: Context, stored: Mapping[str, bytes] | None = None) -> Bundle:
+async def bundle_in(request: Request, context: Context, stored: Mapping[str, FileBeside] | None = None) -> Bundle:
     """The experiment file in the body. `stored`: files beside it that the body need not have.
 
     Raises:
@@ -100,27 +93,38 @@ async def bundle_in(request: Request, context: Context, stored: Mapping[str, byt
     else:
         content, name = await forms.file_in(request, _TEXT)
         files = {}
-    whole = {**(stored or {}), **files}
-    _require_sizes(context, content, whole)
+    known = stored or {}
+    sizes = {one: held.size for one, held in known.items()} | {one: len(held) for one, held in files.items()}
+    _require_sizes(context, content, sizes)
     for one in files:
         require_name(one)
-    return Bundle(content, name, whole, files)
+    sent = await asyncio.to_thread(lambda: {one: file_beside(held) for one, held in files.items()})
+    return Bundle(content, name, {**known, **sent}, sent, _written(content, name))
+
+
+def _written(content: bytes, name: str) -> tuple[str, str] | None:
+    try:
+        found = content.decode()
+    except UnicodeDecodeError:
+        return None
+    media_type = "application/json" if name.endswith(".json") else "application/yaml"
+    return (found, media_type) if is_storable_text(found) else None
 
 
 def _media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _require_sizes(context: Context, content: bytes, files: Mapping[str, bytes]) -> None:
+def _require_sizes(context: Context, content: bytes, sizes: Mapping[str, int]) -> None:
     """Raises: TooLarge: naming what is."""
     if len(content) > (most := context.settings.max_body_bytes):
         raise TooLarge(f"The text has {len(content)} bytes; it may have {most}.")
-    if len(files) > MOST_BESIDE:
-        raise TooLarge(f"There are {len(files)} files beside the text; there may be {MOST_BESIDE}.")
-    for name, held in files.items():
-        if len(held) > context.files.max_file_bytes:
-            raise TooLarge(f"{name[:80]} has {len(held)} bytes; a file may have {context.files.max_file_bytes}.")
-    if (size := sum(map(len, files.values()))) > context.files.max_files_bytes:
+    if len(sizes) > MOST_BESIDE:
+        raise TooLarge(f"There are {len(sizes)} files beside the text; there may be {MOST_BESIDE}.")
+    for name, size in sizes.items():
+        if size > context.files.max_file_bytes:
+            raise TooLarge(f"{name[:80]} has {size} bytes; a file may have {context.files.max_file_bytes}.")
+    if (size := sum(sizes.values())) > context.files.max_files_bytes:
         raise TooLarge(f"The files have {size} bytes; those of an experiment may have {context.files.max_files_bytes}.")
 
 

@@ -16,7 +16,7 @@ import structlog
 
 from parley_lab.base.errors import Conflict, InvalidInput, Problem, TooLarge
 from parley_lab.contracts.experiment import Persona
-from parley_lab.design import Draft
+from parley_lab.design import Draft, FileBeside
 from parley_lab.design.editing import Change, Edited
 from parley_lab.formats.importing import Choice
 
@@ -51,7 +51,7 @@ class Reader:
         return _drafts(outcome), outcome["warnings"]
 
     async def experiment(
-        self, content: bytes, name: str, find_personas: Library, beside: Mapping[str, bytes] | None = None
+        self, content: bytes, name: str, find_personas: Library, beside: Mapping[str, FileBeside] | None = None
     ) -> Draft:
         """The experiment in a file; `find_personas` is asked for those that it takes from the library, if any.
 
@@ -61,8 +61,11 @@ class Reader:
             InvalidInput, TooLarge: as `imported`.
         """
         files = beside or {}
-        options = {"name": name, "beside": [(one, len(held)) for one, held in files.items()]}
-        content = b"".join((content, *files.values()))
+        # A picture is known by its digest: no one reads it.
+        stored = {one: kept for one, held in files.items() if (kept := held.stored_as(one)) is not None}
+        read = {one: held.content or b"" for one, held in files.items() if one not in stored}
+        options = {"name": name, "stored": stored, "beside": [(one, len(held)) for one, held in read.items()]}
+        content = b"".join((content, *read.values()))
         outcome = await self._read("experiment", content, {**options, "library": None})
         if "named" in outcome:
             found = await find_personas(outcome["named"])

@@ -87,9 +87,9 @@ async def create(
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        await beside.keep_pictures(session, bundle.files, now)
+        await beside.keep_pictures(session, bundle.sent.values(), now)
         experiment_id = await starting.store(session, owner.id, draft, now, is_test=is_test)
-        await beside.replace(session, experiment_id, now, added=bundle.sent)
+        await beside.add(session, experiment_id, bundle.sent)
         if bundle.written is not None:
             await sources.save(session, experiment_id, *bundle.written, now, saved_by=owner.name)
         return await resource_of(session, experiment_id)
@@ -105,7 +105,7 @@ async def validate(request: Request, context: InContext, key: ApiKey) -> Experim
     bundle = await bundles.bundle_in(request, context)
     draft = await read_draft(bundle, context, owner.id)
     async with context.database.transaction() as session:
-        sent = beside.names_of_pictures(bundle.files)
+        sent = beside.names_of_pictures(bundle.sent.values())
         await files.require(session, [one for one in draft.files if one[1] not in sent], context.files)
     return checked(draft)
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.real_models import model_mode_problems
-from parley_lab.design import Draft, Experiment, models_used
+from parley_lab.design import Draft, Experiment, FileBeside, models_used
 from parley_lab.design.editing import Change
 from parley_lab.design.most_calls import MostCalls, most_calls
 from parley_lab.drafts import workers
@@ -58,7 +58,8 @@ async def read_packed(experiment_id: UUID, context: InContext, key: ApiKey) -> R
     async with context.database.transaction() as session:
         row = await owned(session, context, key, experiment_id, "read")
         found = await sources.find(session, experiment_id, row.document)
-        files = await beside.contents(session, experiment_id)
+        names = [one.name for one in await beside.list_of(session, experiment_id)]
+        files = await beside.contents(session, experiment_id, names)
     packed = await asyncio.to_thread(packed_of, found.text, found.media_type, files)
     headers = {"Content-Disposition": f'attachment; filename="experiment-{experiment_id}.zip"'}
     return Response(packed, media_type="application/zip", headers=headers)
@@ -104,7 +105,7 @@ async def replace(
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "write")
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
-        stored = await beside.contents(session, experiment_id, without=without or ())
+        stored = await beside.files_of(session, experiment_id, without=without or ())
     bundle = await bundle_in(request, context, stored)
     draft, problems = await _read(bundle, context, owner.id, keep_problems=keep_problems)
 
@@ -114,7 +115,7 @@ async def replace(
         if if_match is not None:
             await sources.require_version(session, experiment_id, _version(if_match))
         await redrafting.require_draft(session, experiment_id)
-        await beside.replace(session, experiment_id, now, added=bundle.sent, without=without or ())
+        await beside.change(session, experiment_id, now, added=bundle.sent, without=without or ())
         if draft is not None:
             await redrafting.replace_draft(session, experiment_id, draft, now)
         if bundle.written is not None:
@@ -152,10 +153,10 @@ async def read_sent(request: Request, context: Context, key: str, experiment_id:
     """
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        stored: Mapping[str, bytes] = {}
+        stored: Mapping[str, FileBeside] = {}
         if experiment_id is not None:
             await owned_by(session, owner, experiment_id)
-            stored = await beside.contents(session, experiment_id)
+            stored = await beside.files_of(session, experiment_id)
     return await read_draft(await bundle_in(request, context, stored), context, owner.id)
 
 
