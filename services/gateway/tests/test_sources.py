@@ -135,6 +135,15 @@ async def test_an_edit_changes_a_value_of_a_text_and_gives_its_values(api: Api) 
     assert (refused.status_code, refused.json()["problems"][0]["where"]) == (422, "name[3]")
 
 
+async def test_the_longest_text_can_be_edited_though_json_writes_it_longer(api: Api) -> None:
+    # It is no YAML from its first character on, so that nothing reads all of it.
+    text = "@" + '"' * (api.app.state.context.settings.max_body_bytes - 1)
+
+    answer = await api.experimenter("POST", "/v1/experiments/edit", json={"text": text, "changes": []})
+
+    assert answer.status_code == 422
+
+
 async def test_a_check_says_what_is_missing_for_real_models(api: Api) -> None:
     persona = {"id": "ada", "text": "You are Ada.", "model": {"provider": "openai", "model": "gpt-5"}}
     seats = [{"persona": "ada"}]

@@ -85,6 +85,8 @@ def test_a_pair_is_added_after_the_last_one_and_comments_stay() -> None:
         ("base: &x {a: 1}\nmore: {<<: *x, b: 2}\n", ("more", "b"), 3, "base: &x {a: 1}\nmore: {<<: *x, b: 3}\n"),
         ("a: 1  # one\n", ("a",), True, "a: true  # one\n"),
         ("a:\n  b: 1\n", ("a",), {"c": 2}, "a:\n  {c: 2}\n"),
+        ('{\n\t"a":\t1,\n\t"b": "x"\n}\n', ("a",), 2, '{\n\t"a":\t2,\n\t"b": "x"\n}\n'),
+        ('{\n\t"a": 1\n}\n', ("b",), 2, '{\n\t"a": 1,\n\t"b": 2\n}\n'),
     ],
 )
 def test_a_change_fits_into_how_the_text_is_written(text: str, path: tuple[str, ...], value: Any, after: str) -> None:
@@ -106,6 +108,13 @@ def test_a_change_fits_into_how_the_text_is_written(text: str, path: tuple[str, 
 def test_a_change_that_would_change_more_or_leads_nowhere_is_refused(text: str, path: tuple[str | int, ...]) -> None:
     with pytest.raises(InvalidInput):
         edit_text(text, "experiment.yaml", [Change(path, 2)])
+
+
+def test_a_text_of_json_in_which_no_places_are_found_is_refused() -> None:
+    text = json.dumps({"k" * 1100: 1, "a": 1})
+
+    with pytest.raises(InvalidInput, match="cannot be changed"):
+        edit_text(text, "experiment.json", [Change(("a",), 2)])
 
 
 words = st.sampled_from(

@@ -14,12 +14,13 @@ from typing import Any, Final
 import yaml
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.design.parsing import Loader, check_values, parse, with_spaces
+from parley_lab.design.parsing import Parsed, check_values, parse_nodes
 
 Json = Any
 Path = tuple[str | int, ...]
 
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _WORDS: Final = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 """Other readers of YAML take these for something else than texts."""
 _MOST_PASSES: Final = 20
@@ -64,20 +65,18 @@ def edit_text(text: str, name: str, changes: Sequence[Change]) -> Edited:
     """
     for change in changes:
         check_values(change.value, _place(change.path))
-    value = parse(text, name)
-    check_values(value, name)
-    wanted = _with_changes(value, changes)
-    text = text if name.lower().endswith(".json") else with_spaces(text)
-    writer = _Writer(text, is_json=name.lower().endswith(".json"))
+    parsed = parse_nodes(text, name)
+    check_values(parsed.value, name)
+    wanted = _with_changes(parsed.value, changes)
+    writer = _Writer(parsed.text, is_json=name.lower().endswith(".json"))
     for _ in range(_MOST_PASSES):
-        if _is_same(value, wanted):
-            return Edited(writer.text, value)
-        last = writer.text
-        writer.bring_to(wanted, value)
-        if writer.text == last:
+        if _is_same(parsed.value, wanted):
+            return Edited(writer.text, parsed.value)
+        writer.bring_to(wanted, parsed)
+        if writer.text == parsed.text:
             break
         try:
-            value = parse(writer.text, name)
+            parsed = parse_nodes(writer.text, name)
         except InvalidInput:
             break
     where = ", ".join(_place(change.path) for change in changes)
@@ -145,15 +144,15 @@ class _Writer:
         self._is_json = is_json
         self._line_end = "\r\n" if "\r\n" in text else "\n"
 
-    def bring_to(self, wanted: Json, value: Json) -> None:
-        """Make those differences that do not touch each other; `value` is what the text has."""
-        root = yaml.compose(self.text, Loader=Loader)
+    def bring_to(self, wanted: Json, parsed: Parsed) -> None:
+        """Make those differences that do not touch each other; `parsed` is the text."""
+        root = parsed.read_root()
         if root is None:
             between = "" if self.text in ("", "\ufeff") or self.text.endswith("\n") else self._line_end
             self.text += between + self._write(wanted) + self._line_end
             return
         edits: list[_Edit] = []
-        for edit in self._edits(root, wanted, value):
+        for edit in self._edits(root, wanted, parsed.value):
             at = bisect(edits, edit.start, key=lambda one: one.start)
             is_after = at == 0 or edits[at - 1].end < edit.start
             if is_after and (at == len(edits) or edit.end < edits[at].start):
@@ -296,7 +295,7 @@ class _Writer:
         """The beginning of the next line, or of this one where it begins here; the end of the text if there is none."""
         if at and self.text[at - 1] in "\r\n":
             return at
-        found = re.compile(r"\r\n|\n|\r").search(self.text, at)
+        found = _LINE_END.search(self.text, at)
         return len(self.text) if found is None else found.end()
 
     def _is_first_of_line(self, at: int) -> bool:

@@ -4,7 +4,8 @@ import json
 import math
 import re
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 import yaml
@@ -28,6 +29,31 @@ _TAG: Final = "tag:yaml.org,2002:"
 _TAGS: Final = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge"))
 
 
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A text, with spaces for the tabs that YAML refuses, and its values. `node`: None where it is not kept."""
+
+    text: str
+    value: Json
+    node: yaml.Node | None = None
+    is_json: bool = False
+
+    def read_root(self) -> yaml.Node | None:
+        """The nodes of YAML, which say where each value is written; None: there are none. JSON is YAML, too.
+
+        Raises:
+            InvalidInput: YAML does not read what JSON does.
+        """
+        if self.node is not None:
+            return self.node
+        try:
+            # A text of JSON has no tabs in it, and YAML refuses those between its parts.
+            return yaml.compose(self.text.replace("\t", " ") if self.is_json else self.text, Loader=Loader)
+        except yaml.YAMLError as error:
+            problem = Problem("", "a key or a text that YAML reads otherwise", "a change in the file itself")
+            raise InvalidInput("The text cannot be changed.", [problem]) from error
+
+
 def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Json:
     """The values in an experiment file: JSON when `name` ends in `.json`, YAML otherwise.
 
@@ -36,9 +62,35 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
         InvalidInput: it cannot be parsed, or has a key twice.
     """
     text = decoded(content, name, max_bytes)
-    text = text if name.lower().endswith(".json") else with_spaces(text)
+    text = text if _is_json(name) else with_spaces(text)
+    with _refusing(text, name):
+        return _parse_json(text) if _is_json(name) else _parse_yaml(text, name).value
+
+
+def parse_nodes(content: str, name: str) -> Parsed:
+    """The same, with the nodes.
+
+    Raises:
+        TooLarge, InvalidInput: as `parse`.
+    """
+    if _is_json(name):
+        return Parsed(content, parse(content, name), is_json=True)
+    text = with_spaces(decoded(content, name))
+    with _refusing(text, name):
+        parsed = _parse_yaml(text, name)
+    # What is merged (`<<`) was moved among the nodes.
+    return replace(parsed, node=None) if "<<" in text else parsed
+
+
+def _is_json(name: str) -> bool:
+    return name.lower().endswith(".json")
+
+
+@contextmanager
+def _refusing(text: str, name: str) -> Iterator[None]:
+    """Raises: InvalidInput: with what is wrong in the text, where it cannot be parsed."""
     try:
-        value = _parse_json(text) if name.lower().endswith(".json") else _parse_yaml(text, name)
+        yield
     except _Unreadable as error:
         raise _refusal(name, error.where, error.found, error.expected) from error
     except yaml.MarkedYAMLError as error:
@@ -51,7 +103,6 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
         raise _refusal(name, name, str(error).splitlines()[0], "valid YAML") from error
     except RecursionError as error:
         raise _refusal(name, name, "values nested too deeply", "an experiment") from error
-    return value
 
 
 def with_spaces(content: str) -> str:
@@ -212,15 +263,15 @@ Loader.add_constructor(_TAG + "map", _construct_mapping)
 Loader.add_constructor(_TAG + "float", _construct_float)
 
 
-def _parse_yaml(text: str, name: str) -> Json:
+def _parse_yaml(text: str, name: str) -> Parsed:
     loader = Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
-            return None
+            return Parsed(text, None)
         if slips := [*_check_nodes(node), *commas_in_braces(node, text)]:
             raise InvalidInput(f"{name} cannot be read.", slips)
-        return loader.construct_document(node)
+        return Parsed(text, loader.construct_document(node), node)
     finally:
         loader.dispose()
 

@@ -42,21 +42,17 @@ _GIVE_UP = text(
     """
 )
 _GIVE_UP_BESIDE = text("DELETE FROM experiment_source_files WHERE experiment_id = :id RETURNING picture")
+_IS_UNUSED: Final = """NOT EXISTS (SELECT FROM experiment_files u WHERE u.digest = f.digest)
+        AND NOT EXISTS (SELECT FROM experiment_source_files b WHERE b.picture = f.digest)"""
 _LOCK_UNUSED = text(
-    """
+    f"""
     SELECT digest FROM files f
-    WHERE (digest = ANY(CAST(:digests AS text[])) OR created_at < :before)
-        AND NOT EXISTS (SELECT FROM experiment_files u WHERE u.digest = f.digest)
-        AND NOT EXISTS (SELECT FROM experiment_source_files b WHERE b.picture = f.digest)
+    WHERE (digest = ANY(CAST(:digests AS text[])) OR created_at < :before) AND {_IS_UNUSED}
     ORDER BY digest FOR UPDATE
-    """
+    """  # noqa: S608 - put together from constants
 )
 _DELETE_UNUSED = text(
-    """
-    DELETE FROM files f WHERE digest = ANY(CAST(:digests AS text[]))
-        AND NOT EXISTS (SELECT FROM experiment_files u WHERE u.digest = f.digest)
-        AND NOT EXISTS (SELECT FROM experiment_source_files b WHERE b.picture = f.digest)
-    """
+    f"DELETE FROM files f WHERE digest = ANY(CAST(:digests AS text[])) AND {_IS_UNUSED}"  # noqa: S608 - put together from constants
 )
 _FIND = text("SELECT media_type, size FROM files WHERE digest = :digest")
 _PART = text("SELECT substring(content FROM :first + 1 FOR :length) AS content FROM files WHERE digest = :digest")

@@ -33,6 +33,9 @@ _FIRST_BYTES: Final = 65_536
 """The part of a file in which that key is."""
 _HIDDEN: Final = ("__MACOSX", ".", "~$")
 """The beginnings of names that operating systems and office programs add to archives."""
+EDIT: Final = "/experiments/edit"
+_TIMES_AS_LONG: Final = 3
+"""A text in JSON, whose every line end and quote takes two bytes, and the changes to it, as often as a text alone."""
 _ADDRESSES: Final = re.compile(r"/v1/experiments(/(check|see|validate|[0-9A-Fa-f-]{32,36}/file))?")
 _ANY: Final = {"type": "string", "contentMediaType": "application/octet-stream"}
 CONTENT: Final[Mapping[str, Any]] = {
@@ -71,9 +74,12 @@ class Bundle:
         return b"".join(name.encode() + b"\0" + bytes.fromhex(digest) for name, digest in digests)
 
 
-def may_be_large(path: str, headers: Headers) -> bool:
-    """Whether the body of this request may have files beside a text."""
-    return _media_type(headers) in (forms.FORM, ZIP) and _ADDRESSES.fullmatch(path) is not None
+def most_bytes(path: str, headers: Headers, most_of_text: int, most_of_files: int) -> int:
+    """How many bytes the body of this request may have: a text, one with files beside it, or one in JSON."""
+    if path == f"/v1{EDIT}":
+        return _TIMES_AS_LONG * most_of_text
+    has_files = _media_type(headers) in (forms.FORM, ZIP) and _ADDRESSES.fullmatch(path) is not None
+    return most_of_text + most_of_files if has_files else most_of_text
 
 
 async def bundle_in(request: Request, context: Context, stored: Mapping[str, FileBeside] | None = None) -> Bundle:
@@ -141,7 +147,8 @@ async def _in_form(request: Request) -> tuple[bytes, str, dict[str, bytes]]:
             else:
                 files[name] = content
     if len(texts) == 1 and not texts[0][0].lower().endswith(".zip"):
-        return texts[0][1], f"{_TEXT}{_ending(*texts[0])}", files
+        name, content = texts[0]
+        return content, name_of(content, name), files
     if texts:
         raise _refusal(_TEXT, f"{len(texts)} texts" if len(texts) > 1 else "a zip, which is a body of its own")
     return _choose_text(files)
@@ -155,11 +162,11 @@ async def _part(field: str, value: UploadFile | str) -> tuple[str, bytes]:
     return value.filename or "", await value.read()
 
 
-def _ending(name: str, content: bytes) -> str:
-    """The ending that says the format; of a text without a name its first character does."""
-    if name.lower().endswith(_ENDINGS):
-        return ".json" if name.lower().endswith(".json") else ".yaml"
-    return ".json" if content.lstrip().startswith(b"{") else ".yaml"
+def name_of(content: bytes | str, sent_as: str = "") -> str:
+    """A name that says the format of the text; of one without a known ending its first character does."""
+    is_known = sent_as.lower().endswith(_ENDINGS)
+    is_json = sent_as.lower().endswith(".json") if is_known else content.lstrip()[:1] in (b"{", "{")
+    return f"{_TEXT}{'.json' if is_json else '.yaml'}"
 
 
 def _texts(files: Mapping[str, bytes]) -> list[str]:
@@ -176,7 +183,7 @@ def _choose_text(files: dict[str, bytes], folder: str = "") -> tuple[bytes, str,
         found = ", ".join(known[:5] or [*files][:5]) or "no file"
         raise _refusal(folder or _TEXT, f"{found[:200]}")
     [name] = named
-    return files[name], f"{_TEXT}{_ending(name, files[name])}", {one: files[one] for one in files if one != name}
+    return files[name], name_of(files[name], name), {one: files[one] for one in files if one != name}
 
 
 def _in_zip(packed: bytes, most: int) -> tuple[bytes, str, dict[str, bytes]]:

@@ -14,7 +14,7 @@ from parley_lab.base.metrics import REQUEST_SECONDS
 from parley_lab.base.settings import FileSettings
 from parley_lab.base.urgency import Urgency, urgency
 from parley_lab.gateway import problems
-from parley_lab.gateway.bundles import may_be_large
+from parley_lab.gateway.bundles import most_bytes
 from parley_lab.gateway.streaming import take_streams
 from parley_lab.store import keys
 
@@ -56,9 +56,9 @@ class AroundRequest:
         """How many bytes the body may have."""
         if _is_upload(scope):
             return self._files.max_file_bytes
-        if may_be_large(scope["path"], headers):
-            return self._max_body_bytes + self._files.max_files_bytes
-        return min(self._max_body_bytes, PARTICIPANT_BYTES) if _is_participants(scope) else self._max_body_bytes
+        if _is_participants(scope):
+            return min(self._max_body_bytes, PARTICIPANT_BYTES)
+        return most_bytes(scope["path"], headers, self._max_body_bytes, self._files.max_files_bytes)
 
     async def _handle(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         started = perf_counter()

@@ -14,7 +14,7 @@ from parley_lab.design.editing import Change
 from parley_lab.design.most_calls import MostCalls, most_calls
 from parley_lab.drafts import workers
 from parley_lab.experiments import beside, redrafting, sources
-from parley_lab.gateway.bundles import Bundle, bundle_in, packed_of
+from parley_lab.gateway.bundles import EDIT, Bundle, bundle_in, name_of, packed_of
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import ExperimentResource
@@ -103,8 +103,8 @@ async def replace(
     nothing is stored, unless `keep_problems` is set: then the text is, and `source` has the problems. Files beside the
     text stay; a form or a zip adds some, or replaces those with the same names."""
     async with context.database.transaction() as session:
-        await owned(session, context, key, experiment_id, "write")
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+        await owned_by(session, owner, experiment_id)
         stored = await beside.files_of(session, experiment_id, without=without or ())
     bundle = await bundle_in(request, context, stored)
     draft, problems = await _read(bundle, context, owner.id, keep_problems=keep_problems)
@@ -199,15 +199,14 @@ async def check(request: Request, context: InContext, key: ApiKey, beside: Besid
     )
 
 
-@router.post("/experiments/edit", summary="Change values in the text of a file")
+@router.post(EDIT, summary="Change values in the text of a file")
 async def edit(body: EditText, context: InContext, key: ApiKey) -> EditedText:
     """Every other byte stays as it is, comments too. A text that begins with `{` is JSON. Stores nothing, and does not
     say whether the file is valid: `check` does."""
     async with context.database.transaction() as session:
         await keys.sign_in(session, key, context.clock.now(), scope="read")
     changes = [Change(tuple(one.path), one.value) for one in body.changes]
-    name = "experiment.json" if body.text.lstrip().startswith("{") else "experiment.yaml"
-    edited = await context.reader.edit(body.text, name, changes)
+    edited = await context.reader.edit(body.text, name_of(body.text), changes)
     return EditedText(text=edited.text, document=edited.value)
 
 
