@@ -5,6 +5,7 @@ import { t } from "./words.js";
 
 const WAITS_MS = [400, 1500];
 const YAML = "application/yaml";
+const JSON_TYPE = "application/json";
 /** Shorter texts are never too large. */
 const LONG_TEXT = 200_000;
 
@@ -50,7 +51,7 @@ const withToken = () => (signIn.value === null ? {} : { Authorization: `Bearer $
 /** @param {unknown} body @param {string} [type] @returns {Record<string, string>} */
 function typed(body, type) {
   if (body === undefined || body instanceof FormData) return {};
-  return { "Content-Type": type ?? "application/json" };
+  return { "Content-Type": type ?? JSON_TYPE };
 }
 
 /** @param {any} body @param {string} [type] @returns {BodyInit | undefined} */
@@ -63,7 +64,7 @@ export const post = async (path, body) => (await send("POST", path, { body })).c
 
 /** A request whose body is the text of an experiment file, with the tables and pictures beside it, if any. @param {string} method @param {string} path @param {string} text @param {Record<string, string>} [headers] @param {File[]} [files] */
 export async function sendFile(method, path, text, headers, files = []) {
-  const type = isJson(text) ? "application/json" : YAML;
+  const type = isJson(text) ? JSON_TYPE : YAML;
   if (text.length > LONG_TEXT) await requireBody(new Blob([text]).size, t("The text"));
   if (files.length === 0) return await send(method, path, { body: text, type, headers });
   await requireSizes(files);
@@ -79,13 +80,27 @@ export async function requireBody(size, name) {
   if (size > limits.body_bytes) throw new Error(t("{name} is too large: it has {size} MB, and a file may have {most} MB.", { name, ...inMegabytes(size, limits.body_bytes) }));
 }
 
+/** A request whose body is the text of a file as it is. @param {string} method @param {string} path @param {File} file */
+export const sendText = async (method, path, file) => await send(method, path, { body: await file.text(), type: /json$/i.test(file.name) ? JSON_TYPE : YAML });
+
 /** Say that a file is too large before it is sent: the lab ends the connection over it. @param {File[]} files */
-export async function requireSizes(files) {
+async function requireSizes(files) {
   const { limits } = await get("/whoami");
   const large = files.find((one) => one.size > limits.file_bytes);
   if (large) throw new Error(t("{name} is too large: it has {size} MB, and a file may have {most} MB.", { name: large.name, ...inMegabytes(large.size, limits.file_bytes) }));
+  requireTogether(files, limits.files_bytes);
+}
+
+/** The same of an archive, which has all files of an experiment. @param {File} archive */
+export async function requireSize(archive) {
+  const { limits } = await get("/whoami");
+  requireTogether([archive], limits.files_bytes);
+}
+
+/** @param {File[]} files @param {number} most */
+function requireTogether(files, most) {
   const size = files.reduce((sum, one) => sum + one.size, 0);
-  if (size > limits.files_bytes) throw new Error(t("The files are too large: they have {size} MB, and those of an experiment may have {most} MB.", inMegabytes(size, limits.files_bytes)));
+  if (size > most) throw new Error(t("The files are too large: they have {size} MB, and those of an experiment may have {most} MB.", inMegabytes(size, most)));
 }
 
 /** @param {number} size @param {number} most */

@@ -1,7 +1,7 @@
 /** A new experiment: from a file with its tables and pictures, or from a text. */
 import { h, html, useState } from "../vendor/preact.js";
 import { go } from "./address.js";
-import { inWords, requireBody, requireSizes, send, sendFile } from "./api.js";
+import { inWords, requireBody, requireSize, send, sendFile } from "./api.js";
 import { Drop } from "./drop.js";
 import { homeOf } from "./home.js";
 import { store, Templates } from "./templates.js";
@@ -54,7 +54,7 @@ export default function New() {
       const archive = files.find((one) => /\.(xlsx|zip)$/i.test(one.name));
       if (archive && (await holdsText(archive))) return await storeZip(archive);
       if (archive) await requireBody(archive.size, archive.name);
-      if (archive) return (await send("POST", "/experiments/import", { body: archive, type: archive.name.endsWith("zip") ? ZIP : WORKBOOK })).content;
+      if (archive) return (await send("POST", "/experiments/import", { body: archive, type: isZip(archive) ? ZIP : WORKBOOK })).content;
       if (files.length > 0 && files.every((one) => /\.csv$/i.test(one.name))) return (await send("POST", "/experiments/import", { body: packed(files) })).content;
       throw new Error(t("None of these is an experiment file (.yaml, .json) or a workbook (.xlsx, .zip)."));
     });
@@ -68,7 +68,7 @@ export default function New() {
 
   /** @param {File} archive */
   async function storeZip(archive) {
-    await requireSizes([archive]);
+    await requireSize(archive);
     setRefused({ text: null, put: (path) => send("PUT", path, { body: archive, type: ZIP }) });
     return (await send("POST", "/experiments", { body: archive, type: ZIP })).content;
   }
@@ -95,17 +95,22 @@ function packed(files) {
   return form;
 }
 
+/** @param {File} file */
+const isZip = (file) => /\.zip$/i.test(file.name);
+
 /** The one that is an experiment file: of several the one that begins like it, or is called after it. @param {File[]} files @returns {Promise<File | undefined>} */
 async function textAmong(files) {
   const known = files.filter((one) => /\.(ya?ml|json)$/i.test(one.name));
   if (known.length < 2) return known[0];
   const texts = await Promise.all(known.map((one) => one.slice(0, FIRST_BYTES).text()));
   const named = known.filter((_, index) => BEGINS.test(texts[index]));
-  return named.find((one) => /^experiment\.(ya?ml|json)$/i.test(one.name)) ?? named[0];
+  const called = named.filter((one) => /^experiment\.(ya?ml|json)$/i.test(one.name));
+  if (named.length > 1 && called.length !== 1) throw new Error(t("These are several experiment files: {names}. Add one of them.", { names: named.map((one) => one.name).join(", ") }));
+  return called[0] ?? named[0];
 }
 
 /** Whether an archive has a text in it, and is no workbook: its last bytes list what it has. @param {File} archive */
-const holdsText = async (archive) => archive.name.toLowerCase().endsWith(".zip") && /\.(ya?ml|json)/i.test(await archive.slice(-DIRECTORY_BYTES).text());
+const holdsText = async (archive) => isZip(archive) && /\.(ya?ml|json)/i.test(await archive.slice(-DIRECTORY_BYTES).text());
 
 /** What is wrong with the file, each problem with its line. @param {{ error: any, refused: Refused | null, onKeep: () => Promise<void> }} props */
 function Wrong({ error, refused, onKeep }) {

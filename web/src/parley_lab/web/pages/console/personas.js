@@ -1,7 +1,7 @@
 /** Agents: the personas of the library, by which experiments share them. */
 import { h, html, useRef } from "../vendor/preact.js";
 import { go } from "./address.js";
-import { all, download, post, send } from "./api.js";
+import { all, download, post, sendText } from "./api.js";
 import { Acts, act, askFirst } from "./confirm.js";
 import { Persona } from "./persona.js";
 import { Empty, Head, Loaded, Press, useLoaded } from "./ui.js";
@@ -18,14 +18,14 @@ function Library() {
   const agentInput = useRef(/** @type {HTMLInputElement | null} */ (null));
   const seed = () => act(async () => (await post("/persona-library/arena"), await loaded.again()), t("The agents of the arena are in the library."));
   const take = (/** @type {File} */ file) => act(async () => {
-    await send("POST", "/persona-library", { body: await file.text(), type: file.name.endsWith("json") ? "application/json" : "application/yaml" });
+    await sendText("POST", "/persona-library", file);
     await loaded.again();
   }, t("The file is in the library."));
   /** An agent file names no id: the name of the file is it. @param {File} file */
   async function takeAgent(file) {
     const id = file.name.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9_-]+/g, "-").replace(/^[-_]+/, "").slice(0, 64) || "agent";
     const put = async () => {
-      await send("PUT", `/personas/${encodeURIComponent(id)}/agent`, { body: await file.text(), type: file.name.endsWith("json") ? "application/json" : "application/yaml" });
+      await sendText("PUT", `/personas/${encodeURIComponent(id)}/agent`, file);
       await loaded.again();
     };
     if (!loaded.data?.some((one) => one.id === id)) await act(put, t("The agent {id} is in the library.", { id }));
