@@ -52,10 +52,11 @@ EXCEPTIONS: Final = (
         says=r"The message answers one that is not there\.",
     ),
     Excepted(
-        "An agent that is added is one of the experiment; a participant begins on a stage of its cohort, a "
-        "mediator on none; no schema knows which ones there are.",
+        "An agent that is added is one of the experiment, or a persona that fits its file; a participant begins on a "
+        "stage of its cohort, a mediator on none; no schema knows which ones there are.",
         operations=r"POST /v1/cohorts/\{cohort_id\}/members",
-        says=r"There is no such agent\.|The group has no such stage\.|A mediator goes through no stages\.",
+        says=r"There is no such agent\.|The persona does not fit the experiment\.|The group has no such stage\."
+        r"|A mediator goes through no stages\.",
     ),
     Excepted(
         "A parameter of a link's address is one that the file of the experiment names.",
