@@ -112,14 +112,14 @@ def with_spaces(content: str) -> str:
     """
     if "\t" not in content or _shape(content) is not None:
         return content
-    spaced = [_spaced(content, width) for width in _TAB_WIDTHS]
+    spaced = [_expand_tabs(content, width) for width in _TAB_WIDTHS]
     shapes = [shape for one in spaced if (shape := _shape(one)) is not None]
     if not shapes or any(shape != shapes[0] for shape in shapes):
         return content
     return next(one for one in spaced if _shape(one) is not None)
 
 
-def _spaced(content: str, width: int) -> str:
+def _expand_tabs(content: str, width: int) -> str:
     return _INDENTED.sub(lambda begun: begun[0].replace("\t", " " * width), content)
 
 

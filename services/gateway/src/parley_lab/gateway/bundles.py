@@ -105,10 +105,10 @@ async def bundle_in(request: Request, context: Context, stored: Mapping[str, Fil
     for one in files:
         require_name(one)
     sent = await asyncio.to_thread(lambda: {one: file_beside(held) for one, held in files.items()})
-    return Bundle(content, name, {**known, **sent}, sent, _written(content, name))
+    return Bundle(content, name, {**known, **sent}, sent, _find_text(content, name))
 
 
-def _written(content: bytes, name: str) -> tuple[str, str] | None:
+def _find_text(content: bytes, name: str) -> tuple[str, str] | None:
     try:
         found = content.decode()
     except UnicodeDecodeError:
