@@ -140,3 +140,20 @@ async def study_at_one_clock(database: Database, document: str) -> AsyncIterator
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway") as gateway:
         yield await open_study(gateway, database, document, lab)
     await bus.close()
+
+
+async def leave(meeting: Meeting, way: str, person: Person, group: str) -> None:
+    """Take a person out of a stage in this way; `moved` takes them to the cohort with the id `group`."""
+    me = (await person.get("/v1/me"))["member_id"]
+    match way:
+        case "leaves":
+            await person.post("/v1/me/leave", {})
+        case "removed":
+            await meeting.gateway.post(f"/v1/members/{me}/remove", json={"reason": "a test"})
+        case "paused":
+            await meeting.gateway.post(f"/v1/members/{me}/pause")
+        case "moved":
+            offered = await meeting.gateway.post(f"/v1/members/{me}/transfer", json={"cohort_id": group})
+            assert offered.status_code == 200, offered.text
+            await person.post("/v1/me/transfer", {"accept": True})
+    await meeting.lab.drain()

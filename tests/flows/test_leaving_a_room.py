@@ -11,8 +11,7 @@ from typing import Any, Final
 import pytest
 
 from parley_lab.store.session import Database
-from tests.flows.meeting import Meeting, study, study_at_one_clock
-from tests.flows.people import Person
+from tests.flows.meeting import Meeting, leave, study, study_at_one_clock
 
 pytestmark = pytest.mark.postgres
 
@@ -80,22 +79,6 @@ async def a_group(meeting: Meeting) -> str:
     await meeting.look()
     (made,) = await meeting.lab.rows("SELECT cohort_id FROM matches")
     return str(made.cohort_id)
-
-
-async def leave(meeting: Meeting, way: str, person: Person, group: str) -> None:
-    me = (await person.get("/v1/me"))["member_id"]
-    match way:
-        case "leaves":
-            await person.post("/v1/me/leave", {})
-        case "removed":
-            await meeting.gateway.post(f"/v1/members/{me}/remove", json={"reason": "a test"})
-        case "paused":
-            await meeting.gateway.post(f"/v1/members/{me}/pause")
-        case "moved":
-            offered = await meeting.gateway.post(f"/v1/members/{me}/transfer", json={"cohort_id": group})
-            assert offered.status_code == 200, offered.text
-            await person.post("/v1/me/transfer", {"accept": True})
-    await meeting.lab.drain()
 
 
 async def still_waiting(meeting: Meeting) -> list[str]:

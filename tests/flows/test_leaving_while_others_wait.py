@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from parley_lab.store.session import Database
-from tests.flows.meeting import Meeting, study_at_one_clock
-from tests.flows.people import Person, begin
+from tests.flows.meeting import Meeting, leave, study_at_one_clock
+from tests.flows.people import begin
 
 pytestmark = pytest.mark.postgres
 
@@ -89,7 +89,8 @@ async def test_everybody_comes_to_a_named_state_and_no_one_waits_on(database: Da
             rooms.append(Meeting(first.gateway, first.lab, await begin(first.gateway, first.lab, document(case))))
         people = [(await room.come("A"), await room.come("B")) for room in rooms]
         for case, room, (a, _) in zip(studies, rooms, people, strict=True):
-            await leave(room, case, a)
+            group = await id_of(room, "c2") if case.way == "moved" else ""
+            await leave(room, case.way, a, group)
             if case.is_stopped:
                 await stop_and_go_on(room)
         there = [b for _, b in people]
@@ -120,23 +121,10 @@ def document(case: Case) -> str:
     return STUDY.format(name=f"{case.made} {case.then} {case.way}", then=RULES[case.then], made=MADE[case.made])
 
 
-async def leave(room: Meeting, case: Case, person: Person) -> None:
-    me = await person.get("/v1/me")
-    match case.way:
-        case "leaves":
-            await person.post("/v1/me/leave", {})
-        case "removed":
-            await room.gateway.post(f"/v1/members/{me['member_id']}/remove", json={"reason": "a test"})
-        case "paused":
-            await room.gateway.post(f"/v1/members/{me['member_id']}/pause")
-        case "moved":
-            query = "SELECT id FROM cohorts WHERE experiment_id = :id AND path = 'c2'"
-            (other,) = await room.lab.rows(query, id=room.experiment_id)
-            offer = f"/v1/members/{me['member_id']}/transfer"
-            offered = await room.gateway.post(offer, json={"cohort_id": str(other.id)})
-            assert offered.status_code == 200, offered.text
-            await person.post("/v1/me/transfer", {"accept": True})
-    await room.lab.drain()
+async def id_of(room: Meeting, path: str) -> str:
+    query = "SELECT id FROM cohorts WHERE experiment_id = :id AND path = :path"
+    (found,) = await room.lab.rows(query, id=room.experiment_id, path=path)
+    return str(found.id)
 
 
 async def stop_and_go_on(room: Meeting) -> None:

@@ -141,10 +141,7 @@ async def continue_and_remove(here: Desk, lab: RunningLab, hangs: Page, leaves: 
 async def speak_and_write(here: Desk, person: Page, group: str, everybody: list[Page]) -> None:
     """A new agent and a line of the lab in one group, and a message to all people."""
     await here.open_group(group)
-    await here.press("Add an agent", within=here.panel)
-    await here.page.get_by_role("dialog").get_by_label("Persona").select_option(label="a new one")
-    await here.answer("Add", Name="Kim", Who_the_agent_is="You ride a bicycle.")
-    await expect(here.panel.get_by_role("listitem").filter(has_text="Kim")).to_have_count(1)
+    await here.add_new_agent("Kim", "You ride a bicycle.")
     await here.press("Speak as the lab", within=here.panel)
     await here.answer("Say it", Your_words="Five more minutes.")
     await expect(person.get_by_role("log").get_by_text("Five more minutes.")).to_be_visible()

@@ -94,6 +94,13 @@ class Desk:
         await self.press(button, within=dialog)
         await expect(dialog).to_have_count(0)
 
+    async def add_new_agent(self, name: str, text: str) -> None:
+        """Add an agent with a new text to the group that is open."""
+        await self.press("Add an agent", within=self.panel)
+        await self.page.get_by_role("dialog").get_by_label("Persona").select_option(label="a new one")
+        await self.answer("Add", Name=name, Who_the_agent_is=text)
+        await expect(self.panel.get_by_role("listitem").filter(has_text=name)).to_have_count(1)
+
 
 async def play(desk: Desk, lab: RunningLab, experiment_id: str, people: list[Person]) -> None:
     """Each act of the day, with what it does to those who take part."""
@@ -167,10 +174,7 @@ async def speak(desk: Desk, ada: Person) -> None:
 
 async def add_and_lock(desk: Desk) -> None:
     await desk.open_group("c2")
-    await desk.press("Add an agent", within=desk.panel)
-    await desk.page.get_by_role("dialog").get_by_label("Persona").select_option(label="a new one")
-    await desk.answer("Add", Name="Kim", Who_the_agent_is="You ride a bicycle.")
-    await expect(desk.panel.get_by_role("listitem").filter(has_text="Kim")).to_have_count(1)
+    await desk.add_new_agent("Kim", "You ride a bicycle.")
     await desk.press("Add seats", within=desk.panel)
     await desk.answer("Add", How_many="2")
     await expect(desk.panel.locator(".c-dot.c-open")).to_have_count(2)

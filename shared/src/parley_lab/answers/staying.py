@@ -110,14 +110,14 @@ async def go_on_with_what_there_is(session: Session, standing: Standing, now: da
             done, answered = await _with_default(session, standing, stage, now)
         elif done.page is not None:
             write_page(session, standing, done.page, now)
-    # Not as the standing: an ask that the default answers is open, and is cancelled as they go on.
+    # `standing` still has the open ask that the default has answered: going on cancels it.
     await go_on(session, standing, done, now, cause=cause, answered=answered)
 
 
 async def _with_default(
     session: Session, standing: Standing, stage: StageConfig, now: datetime
 ) -> tuple[Done, Standing]:
-    """Store the answer of the file, if it is one; else there is none, and the experimenter is told.
+    """Store the default of the file where the stage takes it as an answer; else store none, and raise an alert.
 
     Returns how they go on, and the standing with the answer.
     """

@@ -123,13 +123,11 @@ _RESUME: Final = text(
 )
 # Before the experiment counts as resumed: the time for which a cohort was held before the pause counts here, too. A
 # private thread whose member is paused alone gets the rest with them.
+_PAUSED_FOR: Final = milliseconds(f"least(CAST(:now AS timestamptz), {PAUSED_ALONE}) - {clock_of_thread(':since')}")
 _RELEASE_THREADS: Final = text(
     f"""
-    UPDATE threads t SET held = {
-        PAUSED_ALONE
-    } IS NOT NULL, paused_ms = t.paused_ms + CASE WHEN t.ended_at IS NULL THEN {
-        milliseconds(f"least(CAST(:now AS timestamptz), {PAUSED_ALONE}) - {clock_of_thread(':since')}")
-    } ELSE 0 END
+    UPDATE threads t SET held = {PAUSED_ALONE} IS NOT NULL,
+        paused_ms = t.paused_ms + CASE WHEN t.ended_at IS NULL THEN {_PAUSED_FOR} ELSE 0 END
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.held
     """  # noqa: S608 - put together from constants
 )

@@ -14,10 +14,11 @@ from parley_lab.store.session import ReadSession, Session
 COHORT_HELD: Final = "cohort_held"
 """The type of the alert about a cohort whose rules fail."""
 
-IS_HELD: Final = f"""
-    EXISTS (SELECT FROM alerts h WHERE h.cohort_id = t.cohort_id AND h.type = '{COHORT_HELD}' AND h.resolved_at IS NULL)
-"""
-"""Whether the clocks of the cohort of a timer `t` wait."""
+
+def is_held(cohort: str) -> str:
+    """Whether the clocks of a cohort wait, as SQL."""
+    return f"""EXISTS (
+        SELECT FROM alerts h WHERE h.cohort_id = {cohort} AND h.type = '{COHORT_HELD}' AND h.resolved_at IS NULL)"""
 
 
 def held_since(cohort: str, *but_after: str) -> str:
@@ -58,9 +59,9 @@ PAUSED_ALONE: Final = (
 """Since when the member of a private thread `t` is paused alone, as SQL; NULL where they are not."""
 
 
-def began_on_clock(opened_at: datetime, paused_ms: int, held_since: datetime | None, now: datetime) -> datetime:
+def began_on_clock(opened_at: datetime, paused_ms: int, waits_since: datetime | None, now: datetime) -> datetime:
     """The time from which the time of a thread counts: it leaves out past pauses, and the hold that is going on."""
-    held = timedelta() if held_since is None else max(timedelta(), now - max(held_since, opened_at))
+    held = timedelta() if waits_since is None else max(timedelta(), now - max(waits_since, opened_at))
     return opened_at + timedelta(milliseconds=paused_ms) + held
 
 
@@ -77,6 +78,9 @@ _LOCKS: Final = (
     text("SELECT 1 AS one FROM threads WHERE cohort_id = :cohort_id ORDER BY id FOR NO KEY UPDATE"),
 )
 # A thread that waits for a pause, too, gets the time of the pause when that is over.
+_HELD_FOR: Final = milliseconds(
+    f"least(CAST(:now AS timestamptz), x.paused_at, {PAUSED_ALONE}) - {clock_of_thread(':now')}"
+)
 _RELEASE: Final = text(
     f"""
     WITH released AS (
@@ -84,9 +88,7 @@ _RELEASE: Final = text(
         WHERE cohort_id = :cohort_id AND type = '{COHORT_HELD}' AND resolved_at IS NULL
         RETURNING cohort_id, experiment_id
     ), went_on AS (
-        UPDATE threads t SET paused_ms = t.paused_ms + {
-        milliseconds(f"least(CAST(:now AS timestamptz), x.paused_at, {PAUSED_ALONE}) - {clock_of_thread(':now')}")
-    }
+        UPDATE threads t SET paused_ms = t.paused_ms + {_HELD_FOR}
         FROM released r JOIN experiments x ON x.id = r.experiment_id
         WHERE t.cohort_id = r.cohort_id AND t.ended_at IS NULL
     )
@@ -144,7 +146,7 @@ async def have_pages_read(session: Session, cohort_id: UUID, now: datetime) -> N
 
 
 _HOLDS: Final = text(
-    f"SELECT {IS_HELD} AS is_held FROM members t WHERE t.token_hash = :token_hash"  # noqa: S608 - of constants
+    f"SELECT {is_held('t.cohort_id')} AS is_held FROM members t WHERE t.token_hash = :token_hash"  # noqa: S608 - of constants
 )
 
 

@@ -21,7 +21,7 @@ from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import DRAWN_ELSEWHERE
 from parley_lab.members.completions import place_taken
 from parley_lab.members.designs import design
-from parley_lab.members.held_cohorts import IS_HELD, held_since
+from parley_lab.members.held_cohorts import held_since, is_held
 from parley_lab.members.parts import with_parts
 from parley_lab.members.reader_texts import reader_roles, reader_values
 from parley_lab.members.standing import OpenAsk, OpenTimer, Standing
@@ -58,7 +58,7 @@ _STANDINGS = f"""
             ) i WHERE i.state IN ('armed', 'held')) END AS timers,
         m.player = 'person' AND EXISTS (SELECT FROM notices n WHERE n.member_id = m.id AND n.read_at IS NULL)
             AS has_notices,
-        m.player = 'person' AND {IS_HELD.replace("t.cohort_id", "m.cohort_id")} AS is_in_held_cohort,
+        m.player = 'person' AND {is_held("m.cohort_id")} AS is_in_held_cohort,
         (SELECT v.last FROM streams v WHERE v.cohort_id = m.cohort_id) AS cursor,
         m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.language, e.paused_at,
         e.version AS design_version, coalesce(m.treatment_id, c.treatment_id) AS treatment_id,

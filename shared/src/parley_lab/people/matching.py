@@ -1,20 +1,19 @@
-"""Who of those who wait at a stage become a group: from who is there to who is with whom. Pure.
+"""Decides which of the people who wait at a stage become a group. Pure.
 
-A person's value, by which they are matched, comes from what they answered and were assigned.
+People are matched by a value of their answers or of the variables that were assigned to them.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from parley_lab.base import variables
 from parley_lab.base.rules import Comparison, comparisons, holds, with_given
 from parley_lab.contracts.experiment import MatchValue, StageConfig
+from parley_lab.kinds import Json
 from parley_lab.kinds.stages import parts_of
-
-Json = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class Growing:
 
 
 def to_join(growing: Sequence[Growing], kind: str, people: int) -> Sequence[Growing]:
-    """The groups that so many people of this composition may join together, the one that is tried first first."""
+    """The groups that so many people of this composition may join together, in the given order."""
     return [one for one in growing if one.kind == kind and one.free >= people]
 
 
@@ -119,9 +118,9 @@ def stages_of(by: MatchValue | None) -> set[str]:
 def value_of(
     by: MatchValue | None, stage: StageConfig | None, pages: Mapping[str, Json], assigned: Mapping[str, Json]
 ) -> str:
-    """By what a person is matched, as a text; empty when they have no such answer. `stage`: the one that `by` names.
+    """The value by which a person is matched, as a text; empty when they have no such answer.
 
-    pages: the person's, by stage.
+    stage: the one that `by` names. pages: the person's, by stage.
     """
     if by is None:
         return ""

@@ -140,9 +140,8 @@ async def _join(
     for one in growing:
         if not await lock_group(session, one.id):
             return None
-        if not to_join(
-            [other for other in await groups_to_join(session, room) if other.id == one.id], one.kind, len(people)
-        ):
+        still = to_join(await groups_to_join(session, room), one.kind, len(people))
+        if one.id not in {other.id for other in still}:
             continue
         try:
             targets = [await target_of(session, standing, one.id) for standing in people]

@@ -17,7 +17,7 @@ from parley_lab.base.errors import Conflict, NotFound
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import TAKING_PART, in_sql
 from parley_lab.members.designs import stage_of
-from parley_lab.members.held_cohorts import COHORT_HELD, IS_HELD
+from parley_lab.members.held_cohorts import COHORT_HELD, is_held
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing
 from parley_lab.people.own_arms import lock_draws
@@ -117,7 +117,7 @@ _GONE: Final = text(
     FROM presence p JOIN members m ON m.id = p.member_id JOIN cohorts c ON c.id = m.cohort_id
         JOIN experiments e ON e.id = m.experiment_id
     WHERE p.gone_at IS NOT NULL AND m.player = 'person' AND m.status IN {in_sql(TAKING_PART)} AND e.status = 'running'
-        AND m.position < cardinality(m.stage_ids) AND NOT {IS_HELD.replace("t.cohort_id", "m.cohort_id")}
+        AND m.position < cardinality(m.stage_ids) AND NOT {is_held("m.cohort_id")}
     """  # noqa: S608 - put together from constants
 )
 _SINCE_WHEN: Final = text(

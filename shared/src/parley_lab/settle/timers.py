@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from parley_lab.members.held_cohorts import IS_HELD
+from parley_lab.members.held_cohorts import is_held
 from parley_lab.store.session import ReadSession, Session
 
 
@@ -25,7 +25,7 @@ class DueTimer:
 _DUE = text(
     f"""
     SELECT id, thread_id, member_id, purpose, generation FROM timers t
-    WHERE state = 'armed' AND due_at <= :now AND id <> ALL(CAST(:but AS uuid[])) AND NOT {IS_HELD}
+    WHERE state = 'armed' AND due_at <= :now AND id <> ALL(CAST(:but AS uuid[])) AND NOT {is_held("t.cohort_id")}
     ORDER BY due_at LIMIT :most
     """  # noqa: S608 - put together from constants
 )

@@ -1,7 +1,8 @@
 """The tables of an experiment's data, as the export writes them, read a page at a time.
 
-The files of an experiment are written once and kept for some minutes: a page costs no export of its own. Long tables
-are written as far as charts and first pages need them, and whole only for those who read on.
+The files of an experiment are written once and kept for some minutes: a page costs no export of its own. The lab first
+writes only the rows of a long table that charts and first pages show. A request for a later page writes the whole
+table.
 """
 
 import asyncio

@@ -99,7 +99,8 @@ async def _look(
             session.settle(cohort.id, cohort.as_of)
         return cohort, outcome
 
-    # It locks conversations stage by stage, and others by their ids.
+    # Settling locks conversations stage by stage, other transactions lock them by id: a deadlock is possible, and then
+    # `transact` repeats the work.
     return await database.transact(look)
 
 

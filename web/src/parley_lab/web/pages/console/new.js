@@ -5,7 +5,7 @@ import { inWords, requireBody, requireSize, send, sendFile } from "./api.js";
 import { Drop } from "./drop.js";
 import { homeOf } from "./home.js";
 import { store, Templates } from "./templates.js";
-import { asLine, Field, Press } from "./ui.js";
+import { asLine, Field, MoreProblems, Press } from "./ui.js";
 import { t } from "./words.js";
 
 const ZIP = "application/zip";
@@ -116,9 +116,8 @@ const holdsText = async (archive) => isZip(archive) && /\.(ya?ml|json)/i.test(aw
 function Wrong({ error, refused, onKeep }) {
   const lines = refused?.text?.split("\n") ?? [];
   const problems = error.problems ?? [];
-  const more = problems.length - SHOWN_PROBLEMS;
   return html`<div class="notice error" role="alert"><p>${inWords(error)}</p>
-    ${problems.length ? html`<ul class="c-problems">${problems.slice(0, SHOWN_PROBLEMS).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>${more > 0 ? html`<p class="c-small">${t("{count} more problem|{count} more problems", { count: more })}</p>` : null}
+    ${problems.length ? html`<ul class="c-problems">${problems.slice(0, SHOWN_PROBLEMS).map((/** @type {any} */ one) => html`<li>${asLine(one)}${h(Line, { at: one.at ?? "", lines })}</li>`)}</ul>${h(MoreProblems, { count: problems.length - SHOWN_PROBLEMS })}
       ${refused ? h(Press, { onPress: onKeep, children: t("Mend it in the editor") }) : null}` : null}</div>`;
 }
 

@@ -63,10 +63,11 @@ export function Failure({ error, onAgain }) {
 function Problems({ error }) {
   const problems = error?.problems ?? [];
   if (problems.length === 0) return null;
-  const more = problems.length - SHOWN_PROBLEMS;
-  return html`<ul>${problems.slice(0, SHOWN_PROBLEMS).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>
-    ${more > 0 ? html`<p class="c-small">${t("{count} more problem|{count} more problems", { count: more })}</p>` : null}`;
+  return html`<ul>${problems.slice(0, SHOWN_PROBLEMS).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>${h(MoreProblems, { count: problems.length - SHOWN_PROBLEMS })}`;
 }
+
+/** Say how many problems are not listed, if any. @param {{ count: number }} props */
+export const MoreProblems = ({ count }) => (count > 0 ? html`<p class="c-small">${t("{count} more problem|{count} more problems", { count })}</p>` : null);
 
 /** The codes of problems whose `wrong` and `hint` say all that people need. */
 const IN_FULL = new Set(["missing_field", "unknown_field", "unknown_name", "repeated_id", "in_a_cell"]);
