@@ -1,5 +1,6 @@
 """Texts that mean harm do nothing on any page of the console."""
 
+import asyncio
 from typing import Any, Final
 
 import pytest
@@ -79,10 +80,18 @@ async def test_hostile_texts_do_nothing_on_any_page_of_the_console(desk: Browser
         await expect(page.locator("h1")).to_be_attached()
         await expect(page.locator(".c-loading:not(.c-charts *)")).to_have_count(0)
         await require_harmless(page)
-    thread = lab.ask("GET", f"/v1/experiments/{experiment_id}/threads")["threads"][0]["id"]
-    await page.goto(f"{own}/threads/{thread}")
+    await page.goto(f"{own}/threads/{await first_thread(lab, experiment_id)}")
     await expect(page.locator(".c-talk")).to_contain_text("Said <img")
     await require_harmless(page)
+
+
+async def first_thread(lab: RunningLab, experiment_id: str) -> str:
+    """The conversation, once the agent has come to it: it takes as long over the survey as a person would."""
+    for _ in range(200):
+        if found := lab.ask("GET", f"/v1/experiments/{experiment_id}/threads")["threads"]:
+            return str(found[0]["id"])
+        await asyncio.sleep(0.2)
+    raise AssertionError("The agent has not come to the conversation.")
 
 
 async def require_harmless(page: Page) -> None:

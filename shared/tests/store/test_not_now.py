@@ -14,7 +14,7 @@ from parley_lab.base.errors import GivenUp, Unavailable
 from parley_lab.drafts.context import check_reachable
 from parley_lab.store import lab
 from parley_lab.store.databases import connect
-from parley_lab.store.failures import MOST_GIVEN_UP, retry_until_done
+from parley_lab.store.failures import MOST_GIVEN_UP, retry_deadlocks, retry_until_done
 from parley_lab.store.session import Database
 
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(60)]
@@ -133,3 +133,17 @@ async def test_what_the_server_gives_up_each_time_is_not_tried_without_end(
         await retry_until_done(give_up)
 
     assert len(tries) == MOST_GIVEN_UP
+
+
+async def test_the_other_side_of_a_deadlock_has_a_moment_for_its_lock_before_the_work_is_repeated() -> None:
+    tries: list[None] = []
+    has_its_lock = asyncio.Event()
+
+    async def work() -> bool:
+        tries.append(None)
+        if len(tries) == 1:
+            asyncio.get_running_loop().call_later(0.01, has_its_lock.set)
+            raise psycopg.errors.DeadlockDetected
+        return has_its_lock.is_set()
+
+    assert await retry_deadlocks(work)

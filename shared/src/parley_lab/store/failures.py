@@ -172,6 +172,10 @@ def is_deadlock(error: BaseException) -> bool:
     return _state_of(error) in _TRY_AGAIN_STATES
 
 
+_AFTER_DEADLOCK_SECONDS: Final = 0.05
+"""The other side has yet to wake and take its lock: work that is repeated at once can be first, and both wait again."""
+
+
 async def retry_deadlocks(work: Callable[[], Awaitable[ResultT]], *, tries: int = 2) -> ResultT:
     """The result of `work`, which is repeated from its beginning after a deadlock, which Postgres has rolled back."""
     for _ in range(tries - 1):
@@ -181,6 +185,7 @@ async def retry_deadlocks(work: Callable[[], Awaitable[ResultT]], *, tries: int 
             if not is_deadlock(error):
                 raise
             log.warning("deadlock.retried")
+        await asyncio.sleep(_AFTER_DEADLOCK_SECONDS)
     return await work()
 
 
