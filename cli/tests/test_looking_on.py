@@ -53,9 +53,12 @@ def test_a_lab_tells_what_happens_in_experiments_that_others_start(
     ids.write_text("ada\n\n ben \n", encoding="utf-8")
     set_list = parley("guests", short, str(ids), "--data-dir", own_dir)
     guests = parley("guests", short, "--data-dir", own_dir)
+    parley("guests", short, "--nobody", "--data-dir", own_dir)
+    empty = parley("guests", short, "--data-dir", own_dir)
     everybody = parley("guests", short, "--everybody", "--data-dir", own_dir)
     assert "2 people may join 'Two talk'" in set_list.stdout
     assert guests.stdout.splitlines() == ["ada\t-", "ben\t-", "0 of 2 have joined."]
+    assert empty.stdout.splitlines() == ["The guest list of 'Two talk' is empty: no one may join."]
     assert "Everybody who has the link" in everybody.stdout
     sent = parley("message", short, "c1/m1", "We begin soon.", "--data-dir", own_dir)
     assert sent.returncode == 0, sent.stderr

@@ -80,7 +80,7 @@ export type GoOnRequest = { topic: string };
 export type GridRow = { id: string; text: string };
 export type Group = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "group"; title?: string; items: (TextItem | ProfileInfo | PersonaContext | Character | StageContext | Task | Group)[]; shuffle?: (Shuffle | null) };
 export type GroupChatPage = { id: string; title: string; description: string; info: string; time_limit_seconds: (number | null); minimum_seconds: (number | null); replies_and_reactions: boolean; people: Person[]; is_open: boolean; has_ended: boolean; kind?: "group_chat"; turn_taking: string; whose_turn: (string | null); topics: Topic[]; topic: (string | null); is_done_with_topic: boolean; is_ready: boolean };
-export type GuestList = { guests: GuestResource[]; came: number; forgotten: number };
+export type GuestList = { guests: GuestResource[]; came: number; forgotten: number; has_list: boolean };
 export type GuestResource = { external_id: string; member_id: (string | null); path: (string | null); status: (string | null); joined_at: (string | null) };
 export type GuestsRequest = { guests: string[] };
 export type Happened = { cohort_id: string; stream_seq: number; at: string; type: ("cohort.started" | "cohort.ended" | "experiment.paused" | "experiment.resumed"); data: Nothing };
@@ -328,6 +328,7 @@ export interface Operations {
   "POST /v1/experiments/{experiment_id}/fork": { path: { experiment_id: string }; body?: (ForkRequest | null); answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/guests": { path: { experiment_id: string }; answer: GuestList };
   "PUT /v1/experiments/{experiment_id}/guests": { path: { experiment_id: string }; body: GuestsRequest; answer: GuestList };
+  "DELETE /v1/experiments/{experiment_id}/guests": { path: { experiment_id: string }; answer: void };
   "POST /v1/experiments/{experiment_id}/join": { path: { experiment_id: string }; body?: (JoinRequest | null); answer: Joined };
   "GET /v1/experiments/{experiment_id}/limits": { path: { experiment_id: string }; answer: LimitsResource };
   "PUT /v1/experiments/{experiment_id}/max-calls": { path: { experiment_id: string }; body: CallLimitRequest; answer: CallLimitResource };

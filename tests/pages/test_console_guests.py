@@ -1,4 +1,4 @@
-"""The guest list in the console: read from a file, and deleted only once the experimenter says so."""
+"""The guest list in the console: read from a file, and emptied or deleted only once the experimenter says so."""
 
 import pytest
 from playwright.async_api import BrowserContext, FilePayload, expect
@@ -27,7 +27,7 @@ async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: Browser
     assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
 
 
-async def test_an_empty_guest_list_lets_everybody_join_only_once_the_experimenter_says_so(
+async def test_an_empty_list_and_none_are_stored_only_once_the_experimenter_says_so(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
     experiment = lab.started(GROUPS)
@@ -38,14 +38,20 @@ async def test_an_empty_guest_list_lets_everybody_join_only_once_the_experimente
     await page.get_by_label("External ids, one a line").fill("")
     await page.get_by_role("button", name="Save 0 guests").click()
 
+    emptying = page.get_by_role("dialog", name="Let no one join?")
+    await expect(emptying).to_be_visible()
+    await emptying.get_by_role("button", name="Save an empty list").click()
+    await expect(page.get_by_text("0 of 1 came")).to_have_count(0)
+    empty = lab.ask("GET", guests)
+    await page.get_by_role("button", name="Delete the list").click()
     question = page.get_by_role("dialog", name="Let everybody join?")
     await expect(question).to_be_visible()
     assert await faults(page) == []
     await question.get_by_role("button", name="Cancel").click()
-    kept = lab.ask("GET", guests)["guests"]
-    await page.get_by_role("button", name="Save 0 guests").click()
+    kept = lab.ask("GET", guests)["has_list"]
+    await page.get_by_role("button", name="Delete the list").click()
     await question.get_by_role("button", name="Delete the list").click()
-    await expect(page.get_by_text("0 of 1 came")).to_have_count(0)
+    await expect(page.get_by_text("There is no list: everybody who has the link may join.")).to_be_visible()
 
-    assert [one["external_id"] for one in kept] == ["p-17"]
-    assert lab.ask("GET", guests)["guests"] == []
+    assert (empty["guests"], empty["has_list"], kept) == ([], True, True)
+    assert not lab.ask("GET", guests)["has_list"]

@@ -30,6 +30,15 @@ async def put(api: Api, experiment_id: str, *guests: str) -> Any:
     return await api.experimenter("PUT", f"/v1/experiments/{experiment_id}/guests", json={"guests": guests})
 
 
+async def take_list_away(api: Api, experiment_id: str) -> Any:
+    return await api.experimenter("DELETE", f"/v1/experiments/{experiment_id}/guests")
+
+
+async def has_list(api: Api, experiment_id: str) -> bool:
+    found: bool = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/guests")).json()["has_list"]
+    return found
+
+
 async def listed(api: Api, experiment_id: str) -> dict[str, str | None]:
     """The state of each guest."""
     answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/guests")
@@ -64,13 +73,68 @@ async def test_only_guests_join_and_the_list_says_who_came(api: Api) -> None:
     assert await listed(api, experiment_id) == {"ada": "in_progress", "ben": None}
 
 
+async def test_an_empty_list_invites_no_one_until_it_is_taken_away(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    before = await has_list(api, experiment_id)
+    empty = await put(api, experiment_id)
+
+    refused = [await come(api, experiment_id, f"browser-{n}", one) for n, one in enumerate(("ada", None))]
+    taken = [await take_list_away(api, experiment_id) for _ in range(2)]
+    came = await come(api, experiment_id, "browser-3", "ada")
+
+    assert (before, empty.json()["has_list"], empty.json()["guests"]) == (False, True, [])
+    assert [(one.status_code, one.json()["reason"]) for one in refused] == [(409, "not_invited")] * 2
+    assert [one.status_code for one in taken] == [204, 204]
+    assert not await has_list(api, experiment_id)
+    assert came.status_code == 201
+
+
+async def test_the_list_of_an_ended_experiment_is_not_taken_away(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await put(api, experiment_id, "ada")
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+
+    late = await take_list_away(api, experiment_id)
+
+    assert (late.status_code, late.json()["reason"]) == (409, "not_running")
+    assert await listed(api, experiment_id) == {"ada": None}
+
+
+async def test_a_list_of_an_earlier_version_stays_closed_and_an_empty_one_survives_a_downgrade(
+    api: Api, database_url: str
+) -> None:
+    empty, filled, open_to_all = [await api.running(**FILE) for _ in range(3)]
+    await put(api, empty)
+    await put(api, filled, "ada")
+
+    await asyncio.to_thread(upgrade_again, database_url, "0027")
+    experiments = (empty, filled, open_to_all)
+    refused = [await come(api, one, f"browser-{n}", "eve") for n, one in enumerate(experiments)]
+
+    assert [one.status_code for one in refused] == [409, 409, 201]
+    assert [await has_list(api, one) for one in experiments] == [True, True, False]
+    assert [await count_forgotten(api, one) for one in experiments] == [0, 0, 0]
+    assert migrate.differences(database_url) == []
+
+
+async def test_a_list_that_a_server_of_an_earlier_version_stored_is_one(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    await put(api, experiment_id, "ada")
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE experiments SET has_guest_list = false"), {})
+
+    other = await come(api, experiment_id, "browser-1", "eve")
+
+    assert (other.status_code, await has_list(api, experiment_id)) == (409, True)
+
+
 async def test_one_id_is_one_person_whatever_surrounds_it(api: Api) -> None:
     experiment_id = await api.running(**FILE)
     await put(api, experiment_id, "anna berg")
 
     ways = ("anna berg", "\u00a0anna berg ", "annaberg", "anna\u200bberg\ufeff")
     places = [await come(api, experiment_id, f"browser-{number}", way) for number, way in enumerate(ways)]
-    await put(api, experiment_id)
+    await take_list_away(api, experiment_id)
     free = [await come(api, experiment_id, f"another-{n}", way) for n, way in enumerate(("eve", " eve\u200b\t"))]
 
     assert len({one.json()["member_id"] for one in places}) == 1
@@ -221,7 +285,7 @@ async def test_a_list_stays_one_when_the_data_of_its_last_guest_goes(api: Api) -
     assert [(one.compared, one.external_id) for one in kept] == [(" 0", ""), (" 1", "")]
     assert await listed(api, experiment_id) == {}
     assert await count_forgotten(api, experiment_id) == 2
-    await put(api, experiment_id)
+    await take_list_away(api, experiment_id)
     assert await count_forgotten(api, experiment_id) == 0
     assert (await come(api, experiment_id, "another-4", "eve")).status_code == 201
 

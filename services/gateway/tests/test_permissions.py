@@ -55,6 +55,7 @@ RULES: Final[Mapping[str, str]] = {
     "POST /v1/experiments/{experiment_id}/fork": "its write",
     "GET /v1/experiments/{experiment_id}/guests": "its read",
     "PUT /v1/experiments/{experiment_id}/guests": "its write",
+    "DELETE /v1/experiments/{experiment_id}/guests": "its write",
     "POST /v1/experiments/{experiment_id}/join": "its write",
     "PUT /v1/experiments/{experiment_id}/max-calls": "its write",
     "GET /v1/experiments/{experiment_id}/measures": "its read",

@@ -176,6 +176,7 @@ KEPT = {
     "r0025_files_beside_a_text.py": "cf1e68613506095f8628cdb4c91c9ef14bd27791b47107cb53adea355196f6c7",
     "r0026_compared_ids_amiss.py": "1a5f3f87fe9d8f2545c187fa91fd2e74f89fa18c0722681e3df4d458b582bb2c",
     "r0027_when_members_went_on.py": "66023f82475500aaee7ccacbc4c41674fe8f0b33f4214b9e3fffa1ccf4ab3928",
+    "r0028_empty_guest_lists.py": "500a8e22cd32ecf65f3557636820d3a54b86215d53350ee0604895ce0378b897",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -112,15 +112,18 @@ def guests(
         typer.Argument(metavar="[IDS]", help="A text file with an external id on each line; left out: print the list."),
     ] = None,
     everybody: Annotated[bool, typer.Option("--everybody", help="Take the list away: everybody may join.")] = False,
+    no_one: Annotated[bool, typer.Option("--nobody", help="Store an empty list: no one may join.")] = False,
     data_dir: DataDir = Path(".parley"),
     kinds: Kinds = None,
 ) -> None:
     """Let certain people join a run and no others, or show who of them came."""
     from parley_lab.cli import lifecycle
 
-    if everybody and ids is not None:
-        raise typer.BadParameter("Give a file or --everybody, not both.")
+    if everybody + no_one + (ids is not None) > 1:
+        raise typer.BadParameter("Give a file, --everybody or --nobody: only one of them.")
     if everybody:
+        typer.echo(lifecycle.take_guest_list_away(data_dir, run))
+    elif no_one:
         typer.echo(lifecycle.set_guests(data_dir, run, []))
     elif ids is None:
         typer.echo(lifecycle.guests(data_dir, run))

@@ -27,7 +27,7 @@ from parley_lab.experiments.experiments import find
 from parley_lab.experiments.runs import known_runs, run_of, seat_of
 from parley_lab.members import standings
 from parley_lab.people import notices
-from parley_lab.people.guests import forgotten_guests, guests_of, replace_guests
+from parley_lab.people.guests import forgotten_guests, guests_of, has_guest_list, let_everybody, replace_guests
 from parley_lab.store.key_lists import note_command
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
 from parley_lab.store.statements import Row
@@ -187,13 +187,15 @@ def read_ids(path: Path) -> list[str]:
         raise InvalidInput(f"The ids in {path} cannot be read.", [Problem(str(path), str(error), expected)]) from error
     ids = [line.strip() for line in lines if line.strip()]
     if not ids:
-        problem = Problem(str(path), "no id", "an external id on each line, or --everybody instead of the file")
+        problem = Problem(
+            str(path), "no id", "an external id on each line, or --everybody or --nobody instead of the file"
+        )
         raise InvalidInput(f"{path} has no guests.", [problem])
     return ids
 
 
 def set_guests(data_dir: Path, run: str, external_ids: Sequence[str]) -> str:
-    """Let these people join a run and no others; none: let everybody.
+    """Let these people join a run and no others.
 
     Raises:
         InvalidInput: one of them is no id.
@@ -202,10 +204,25 @@ def set_guests(data_dir: Path, run: str, external_ids: Sequence[str]) -> str:
 
     async def work(lab: LabAtHand, found: Row) -> str:
         await _decided(lab, lambda session: replace_guests(session, found.id, external_ids, lab.clock.now()))
-        if not external_ids:
-            return f"Everybody who has the link may join {found.name!r}."
         listed = await _decided(lab, lambda session: guests_of(session, found.id))
-        return f"{len(listed)} people may join {found.name!r}, and no others."
+        if not listed:
+            return f"No one may join {found.name!r}."
+        people = "1 person" if len(listed) == 1 else f"{len(listed)} people"
+        return f"{people} may join {found.name!r}, and no others."
+
+    return _with_run(data_dir, run, work, command="guests")
+
+
+def take_guest_list_away(data_dir: Path, run: str) -> str:
+    """Let everybody who has the link join a run.
+
+    Raises:
+        Conflict: the run has ended.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        await _decided(lab, lambda session: let_everybody(session, found.id))
+        return f"Everybody who has the link may join {found.name!r}."
 
     return _with_run(data_dir, run, work, command="guests")
 
@@ -216,15 +233,18 @@ def guests(data_dir: Path, run: str) -> str:
     async def work(lab: LabAtHand, found: Row) -> str:
         listed = await _decided(lab, lambda session: guests_of(session, found.id))
         forgotten = await _decided(lab, lambda session: forgotten_guests(session, found.id))
-        return "\n".join(guest_lines(found.name, listed, forgotten))
+        has_list = await _decided(lab, lambda session: has_guest_list(session, found.id))
+        return "\n".join(guest_lines(found.name, listed, forgotten, has_list=has_list))
 
     return _with_run(data_dir, run, work)
 
 
-def guest_lines(name: str, listed: Sequence[Row], forgotten: int) -> list[str]:
+def guest_lines(name: str, listed: Sequence[Row], forgotten: int, *, has_list: bool) -> list[str]:
     """The guests of a run, who came of them, and how many are not shown because their data was deleted."""
-    if not listed and not forgotten:
+    if not has_list:
         return [f"{name!r} has no guest list: everybody who has the link may join."]
+    if not listed and not forgotten:
+        return [f"The guest list of {name!r} is empty: no one may join."]
     came = sum(one.path is not None for one in listed)
     lines = [f"{one.external_id}\t{'-' if one.path is None else f'{one.path} {one.status}'}" for one in listed]
     lines += [f"{came} of {len(listed)} have joined."] if listed else []

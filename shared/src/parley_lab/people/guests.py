@@ -1,4 +1,5 @@
-"""The guest list of an experiment: the external ids that may join. Without a list everybody may."""
+"""The guest list of an experiment: the external ids that may join. Without a list everybody may, with an empty one no
+one may."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,8 +15,20 @@ from parley_lab.store import tables
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
 
-_HAS_LIST: Final = text("SELECT 1 AS one FROM guests WHERE experiment_id = :experiment_id LIMIT 1")
+# A server of an earlier version stores guests without the mark.
+_LIST: Final = text(
+    """
+    SELECT e.has_guest_list OR EXISTS (SELECT FROM guests g WHERE g.experiment_id = e.id) AS has_list,
+        (SELECT count(*) FROM guests g WHERE g.experiment_id = e.id AND g.external_id = '') AS forgotten
+    FROM experiments e WHERE e.id = :experiment_id
+    """
+)
 _FIND: Final = text("SELECT external_id FROM guests WHERE experiment_id = :experiment_id AND compared = :compared")
+
+
+async def has_guest_list(session: ReadSession, experiment_id: UUID) -> bool:
+    found: bool = (await session.one(_LIST, {"experiment_id": experiment_id})).has_list
+    return found
 
 
 async def person_of(session: ReadSession, experiment_id: UUID, external_id: str | None) -> str | None:
@@ -31,7 +44,7 @@ async def require_guest(session: ReadSession, experiment_id: UUID, external_id: 
     """Raises:
     Conflict: the experiment has a guest list, and this id is not on it.
     """
-    if await session.first(_HAS_LIST, {"experiment_id": experiment_id}) is None:
+    if not await has_guest_list(session, experiment_id):
         return
     known = {"experiment_id": experiment_id, "compared": comparable(external_id or "")}
     if await session.first(_FIND, known) is None:
@@ -42,11 +55,12 @@ async def require_guest(session: ReadSession, experiment_id: UUID, external_id: 
 
 
 _LOCK: Final = text("SELECT status FROM experiments WHERE id = :experiment_id FOR NO KEY UPDATE")
+_MARK: Final = text("UPDATE experiments SET has_guest_list = :has_list WHERE id = :experiment_id")
 _CLEAR: Final = text("DELETE FROM guests WHERE experiment_id = :experiment_id")
 
 
 async def replace_guests(session: Session, experiment_id: UUID, external_ids: Sequence[str], now: datetime) -> None:
-    """Let these people join and no others; an empty list lets everybody. A person who has joined keeps their place.
+    """Let these people join and no others; an empty list lets no one. A person who has joined keeps their place.
 
     Ids that differ only in spaces and characters that no one sees are one guest, as the first of them is written.
 
@@ -55,17 +69,32 @@ async def replace_guests(session: Session, experiment_id: UUID, external_ids: Se
         Conflict: the experiment has ended.
     """
     _require_ids(external_ids)
-    if (await session.one(_LOCK, {"experiment_id": experiment_id})).status == "ended":
-        raise Conflict("This experiment has ended: nobody can join it any more.", reason="not_running")
+    await _clear(session, experiment_id, has_list=True)
     guests: dict[str, str] = {}
     for one in external_ids:
         guests.setdefault(comparable(one), without_margins(one))
-    await session.run(_CLEAR, {"experiment_id": experiment_id})
     rows = [
         {"experiment_id": experiment_id, "compared": key, "place": place, "external_id": guest, "added_at": now}
         for place, (key, guest) in enumerate(guests.items())
     ]
     await session.insert(tables.guests, rows)
+
+
+async def let_everybody(session: Session, experiment_id: UUID) -> None:
+    """Take the list away: everybody may join. Idempotent.
+
+    Raises:
+        Conflict: the experiment has ended.
+    """
+    await _clear(session, experiment_id, has_list=False)
+
+
+async def _clear(session: Session, experiment_id: UUID, *, has_list: bool) -> None:
+    whose = {"experiment_id": experiment_id}
+    if (await session.one(_LOCK, whose)).status == "ended":
+        raise Conflict("This experiment has ended: nobody can join it any more.", reason="not_running")
+    await session.run(_MARK, {**whose, "has_list": has_list})
+    await session.run(_CLEAR, whose)
 
 
 def _require_ids(external_ids: Sequence[str]) -> None:
@@ -95,21 +124,14 @@ _GUESTS: Final = text(
 
 
 async def guests_of(session: ReadSession, experiment_id: UUID) -> Sequence[Row]:
-    """The guests in the order of the list, each with the member who came; none where everybody may join.
+    """The guests in the order of the list, each with the member who came.
 
     Guests of whom nothing is kept have no id any more, and are not among them (`forgotten_guests`).
     """
     return await session.all(_GUESTS, {"experiment_id": experiment_id})
 
 
-_FORGOTTEN: Final = text(
-    "SELECT count(*) AS guests FROM guests WHERE experiment_id = :experiment_id AND external_id = ''"
-)
-
-
 async def forgotten_guests(session: ReadSession, experiment_id: UUID) -> int:
-    """How many guests are on the list of whom nothing is kept: with one of them there is a list, and no one else may
-    join."""
-    row = await session.one(_FORGOTTEN, {"experiment_id": experiment_id})
-    found: int = row.guests
+    """How many guests are on the list of whom nothing is kept."""
+    found: int = (await session.one(_LIST, {"experiment_id": experiment_id})).forgotten
     return found

@@ -61,6 +61,8 @@ experiments = Table(
     # The key of the hashes by which people are known again of whom nothing is kept; null once those are gone.
     Column("secret", Uuid, server_default=text("gen_random_uuid()")),
     Column("pause_reason", Text),
+    # Also true of an empty list, which lets no one join.
+    flag("has_guest_list"),
     one_of("pace", ("live", "fast"), name="pace"),
     one_of("model_mode", ("mock", "real"), name="model_mode"),
     one_of("status", EXPERIMENT_STATES, name="status"),

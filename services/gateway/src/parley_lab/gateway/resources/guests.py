@@ -13,7 +13,7 @@ class GuestsRequest(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"guests": ["5f2b81c0", "60aa17d3"]}]})
 
     guests: list[Annotated[StorableText, Field(min_length=1, max_length=200)]] = Field(max_length=20_000)
-    """The external ids that may join; an empty list lets everybody."""
+    """The external ids that may join; with an empty list no one may."""
 
 
 class GuestResource(Resource):
@@ -29,8 +29,10 @@ class GuestResource(Resource):
 
 class GuestList(Resource):
     guests: list[GuestResource]
-    """In the order of the list; empty, with no guest `forgotten`: everybody may join."""
+    """In the order of the list."""
     came: int = Field(examples=[12])
     """How many of them have joined."""
     forgotten: int = Field(examples=[0])
     """How many other guests joined and had everything about them deleted: their ids are unknown, and the list stays."""
+    has_list: bool = Field(examples=[True])
+    """Whether there is a list. Without one everybody may join, with an empty one no one may."""

@@ -12,7 +12,7 @@ const idsIn = (text) => text.split(/\r?\n/).map((line) => line.split(/[,;\t]/)[0
 export default function Guests({ experiment }) {
   const path = `/experiments/${experiment.id}/guests`;
   const loaded = useLoaded(() => get(path), [path]);
-  return h(Loaded, { of: loaded, show: (found) => h(List, { key: String(found.guests.length), path, found, again: loaded.again }) });
+  return h(Loaded, { of: loaded, show: (found) => h(List, { key: `${found.has_list} ${found.guests.length}`, path, found, again: loaded.again }) });
 }
 
 /** @param {{ path: string, found: any, again: () => Promise<void> }} props */
@@ -27,21 +27,26 @@ function List({ path, found, again }) {
     setSaid(t("The list is saved."));
     await again();
   }
-  // The field is empty also where a list has only guests who are not shown, and where another window saved one since.
-  const letEverybody = () => askFirst({ title: t("Let everybody join?"), text: t("This deletes the guest list: everybody who has the link may join then."), act: t("Delete the list"), run: store });
+  async function takeAway() {
+    await change("DELETE", path);
+    await again();
+  }
+  const letNoOne = () => askFirst({ title: t("Let no one join?"), text: t("The list is empty: no one may join until it has ids, or is deleted."), act: t("Save an empty list"), run: store });
+  const letEverybody = () => askFirst({ title: t("Let everybody join?"), text: t("This deletes the guest list: everybody who has the link may join then."), act: t("Delete the list"), run: takeAway });
   async function save() {
     setError(null);
-    if (!ids.length) return letEverybody();
+    // Also where a list has only guests who are not shown, and where another window saved one since.
+    if (!ids.length) return letNoOne();
     try {
       await store();
     } catch (wrong) {
       setError(wrong);
     }
   }
-  return html`<p>${t("Only people with one of these ids in their link may join. An empty list lets everybody.")}</p>${error ? h(Failure, { error }) : null}
+  return html`<p>${found.has_list ? t("Only people with one of these ids in their link may join.") : t("There is no list: everybody who has the link may join. With a list, only people with one of its ids in their link may.")}</p>${error ? h(Failure, { error }) : null}
     ${h(Field, { label: t("External ids, one a line"), value: text, onInput: setText, isLong: true })}
     <input ref=${input} class="hidden" type="file" tabindex="-1" accept=".csv,.txt" aria-label=${t("File of a guest list")} onChange=${async (/** @type {any} */ event) => setText(await event.currentTarget.files[0].text())} />
-    <div class="c-acts">${h(Press, { kind: "primary", onPress: save, children: t("Save {count} guest|Save {count} guests", { count: ids.length }) })}${h(Press, { icon: "upload", onPress: () => input.current?.click(), children: t("Read a file") })}<span class="c-small" role="status">${said}</span></div>
+    <div class="c-acts">${h(Press, { kind: "primary", onPress: save, children: t("Save {count} guest|Save {count} guests", { count: ids.length }) })}${h(Press, { icon: "upload", onPress: () => input.current?.click(), children: t("Read a file") })}${found.has_list ? h(Press, { icon: "trash", onPress: letEverybody, children: t("Delete the list") }) : null}<span class="c-small" role="status">${said}</span></div>
     ${found.forgotten ? html`<p class="c-small">${t("{count} guest whose data was deleted is not shown; the list stays closed to everybody else.|{count} guests whose data was deleted are not shown; the list stays closed to everybody else.", { count: found.forgotten })}</p>` : null}
     ${found.guests.length ? html`<h3>${t("{number} of {all} came", { number: found.came, all: found.guests.length })}</h3>${h(Rows, { caption: t("Guests"), isCompact: true, columns: [t("external id"), t("member"), t("state")], rows: found.guests.map((/** @type {any} */ one) => [one.external_id, one.path ?? "", word(one.status)]) })}` : null}`;
 }
