@@ -133,3 +133,20 @@ async def test_a_time_is_written_out_with_its_zone(api: Api, before: str) -> Non
     taken = await api.experimenter("GET", "/v1/deeds", params={"before": "2026-01-01T00:00:00Z"})
 
     assert (refused.status_code, taken.status_code) == (422, 200), refused.text
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+05:00", "0000-01-01T00:00:00Z"])
+async def test_a_time_outside_the_years_that_can_be_stored_is_refused(api: Api, at: str) -> None:
+    made = await api.experimenter("POST", "/v1/keys", json={"expires_at": at})
+    read = await api.experimenter("GET", "/v1/deeds", params={"before": at})
+    listed = await api.experimenter("GET", "/v1/keys")
+
+    assert (made.status_code, read.status_code, listed.status_code) == (422, 422, 200), made.text + read.text
+
+
+async def test_a_key_may_end_with_the_last_second_that_can_be_stored(api: Api) -> None:
+    made = await api.experimenter("POST", "/v1/keys", json={"expires_at": "9999-12-31T18:59:59-05:00"})
+    listed = await api.client.get("/v1/keys", headers={"Authorization": f"Bearer {made.json()['key']}"})
+
+    assert (made.status_code, listed.status_code) == (201, 200), made.text + listed.text
+    assert made.json()["expires_at"] == "9999-12-31T23:59:59Z"

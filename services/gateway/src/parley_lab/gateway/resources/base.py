@@ -1,6 +1,7 @@
 """What all resources and requests have in common, and what the API says when it refuses."""
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import (
@@ -50,6 +51,13 @@ def _time(value: object) -> object:
     return value
 
 
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("a time in the years 1 to 9999 of UTC is expected") from error
+
+
 def _not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("text that is more than white space is expected")
@@ -63,7 +71,8 @@ WholeNumber = Annotated[int, BeforeValidator(_number)]
 # describe those that follow a validator in words of its own.
 Seed = Annotated[int, Field(ge=0, le=2**53 - 1), BeforeValidator(_number)]
 Number = Annotated[float, BeforeValidator(_number)]
-Time = Annotated[AwareDatetime, BeforeValidator(_time)]
+# Python reads no time of another year back from Postgres.
+Time = Annotated[AwareDatetime, BeforeValidator(_time), AfterValidator(_in_utc)]
 StorableText = Annotated[str, BeforeValidator(_storable_text)]
 StorableJson = Annotated[Any, AfterValidator(storable_json)]
 MessageText = Annotated[StorableText, Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]
