@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy import text
 
 from parley_lab.gateway.testing import FILE, Api
 
@@ -18,6 +19,19 @@ stages:
   - {id: page, kind: info, lines: ["Hello"]}
 cohorts:
   - seats: [{open: true, count: 2}]
+"""
+OTHER = """parley: 1
+name: Buses
+study: Traffic
+seed: 7
+pace: fast
+model_mode: real
+language: de
+limits: {calls: 9}
+stages:
+  - {id: page, kind: info, lines: ["Hallo"]}
+cohorts:
+  - seats: [{open: true}]
 """
 BROKEN = TEXT.replace("kind: info", "kind: inf")
 
@@ -102,6 +116,28 @@ async def test_a_draft_with_problems_is_kept_and_cannot_start_before_they_are_me
     assert (mended.status_code, after.status_code) == (200, 200)
     assert (late.status_code, late.json()["reason"]) == (409, "not_a_draft")
     assert (await source(api, address)).json()["problems"] == []
+
+
+async def test_a_replaced_file_is_stored_like_a_new_one(api: Api) -> None:
+    replaced, new = await stored(api), await stored(api, OTHER)
+
+    saved = await send(api, "PUT", f"{replaced}/file", OTHER)
+
+    assert saved.status_code == 200, saved.text
+    async with api.database.transaction() as session:
+        rows = [await session.one(_ROW, {"id": address.rpartition("/")[2]}) for address in (replaced, new)]
+    assert rows[0].fields["language"] == "de"
+    assert rows[0].fields == rows[1].fields
+
+
+_ROW = text(
+    """
+    SELECT (to_jsonb(e) || jsonb_build_object('calls', (
+        SELECT jsonb_agg(to_jsonb(l) - 'experiment_id') FROM call_limits l WHERE l.experiment_id = e.id
+    ))) - CAST('{id,join_code,secret,version,created_at}' AS text[]) AS fields
+    FROM experiments e WHERE e.id = CAST(:id AS uuid)
+    """
+)
 
 
 async def test_a_check_is_always_200_with_lines_or_with_what_a_file_comes_to(api: Api) -> None:

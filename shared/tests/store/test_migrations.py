@@ -1,14 +1,16 @@
 """The migrations lead exactly to what `parley_lab.store.tables` says."""
 
+import shutil
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 
 from parley_lab.base.errors import SettingsInvalid
 from parley_lab.store import databases, migrate, schema
@@ -177,8 +179,43 @@ KEPT = {
     "r0026_compared_ids_amiss.py": "1a5f3f87fe9d8f2545c187fa91fd2e74f89fa18c0722681e3df4d458b582bb2c",
     "r0027_when_members_went_on.py": "66023f82475500aaee7ccacbc4c41674fe8f0b33f4214b9e3fffa1ccf4ab3928",
     "r0028_empty_guest_lists.py": "500a8e22cd32ecf65f3557636820d3a54b86215d53350ee0604895ce0378b897",
+    "r0029_languages_of_drafts.py": "095417729b40038daad427b9211f47e690efd7b3b63c31c8ba89aeab145d7518",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
+
+
+def test_a_draft_gets_the_language_of_its_document_and_what_has_begun_keeps_its_own(
+    empty_url: str, tmp_path: Path
+) -> None:
+    migrate.upgrade(empty_url, migrations=_up_to("0028", tmp_path))
+    _execute(
+        empty_url,
+        """
+        INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ellen', now());
+        INSERT INTO experiments (id, owner_id, study, name, seed, pace, model_mode, language, document, document_hash,
+            join_code, created_at, status)
+        SELECT gen_random_uuid(), o.id, 's', e.name, 1, 'live', 'mock', 'en', e.document, '', e.name, now(), e.status
+        FROM experimenters o, (VALUES
+            ('edited', 'draft', CAST('{"language": "de"}' AS jsonb)), ('none', 'draft', '{"language": null}'),
+            ('begun', 'running', '{"language": "de"}')
+        ) AS e (name, status, document)
+        """,
+    )
+
+    migrate.upgrade(empty_url)
+
+    with create_engine(as_sqlalchemy_url(empty_url), poolclass=NullPool).connect() as connection:
+        found = {row.name: row.language for row in connection.execute(text("SELECT name, language FROM experiments"))}
+    assert found == {"edited": "de", "none": None, "begun": "en"}
+
+
+def _up_to(revision: str, folder: Path) -> migrate.Migrations:
+    """The migrations up to this one, copied into the folder."""
+    copied = shutil.copytree(schema.MIGRATIONS, folder / "earlier", ignore=shutil.ignore_patterns("__pycache__"))
+    for one in schema.files_of(copied):
+        if one.name[1:5] > revision:
+            one.unlink()
+    return migrate.Migrations(copied)
 
 
 def test_no_migration_is_written_anew() -> None:

@@ -11,14 +11,14 @@ from parley_lab.base.errors import Conflict
 from parley_lab.design import Draft, Experiment, draft_of
 from parley_lab.drafts.limits import set_most_calls
 from parley_lab.experiments.experiments import find
-from parley_lab.experiments.starting import store, use_files
+from parley_lab.experiments.starting import columns_of, store, use_files
 from parley_lab.store.session import Session
 
 _LONGEST_NAME: Final = 200
 _REPLACE = text(
     """
     UPDATE experiments SET study = :study, name = :name, seed = :seed, pace = :pace, model_mode = :model_mode,
-        document = CAST(:document AS jsonb), document_hash = :document_hash, version = version + 1
+        language = :language, document = CAST(:document AS jsonb), document_hash = :document_hash, version = version + 1
     WHERE id = :id AND status = 'draft'
     """
 )
@@ -37,16 +37,7 @@ async def replace_draft(session: Session, experiment_id: UUID, draft: Draft, now
         Conflict: it was started already.
         InvalidInput: a file that it shows is not stored.
     """
-    fields = {
-        "study": draft.study,
-        "name": draft.name,
-        "seed": draft.seed,
-        "pace": draft.pace,
-        "model_mode": draft.model_mode,
-        "document": draft.document,
-        "document_hash": draft.document_hash,
-    }
-    if not await session.run(_REPLACE, {"id": experiment_id, **fields}):
+    if not await session.run(_REPLACE, {"id": experiment_id, **columns_of(draft), "document": draft.document}):
         row = await find(session, experiment_id)
         raise Conflict(f"{_WHY_NOT[row.status]}; fork it, and change the copy.", reason="not_a_draft")
     await use_files(session, experiment_id, draft, now)

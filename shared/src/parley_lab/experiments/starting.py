@@ -48,15 +48,9 @@ async def store(session: Session, owner_id: UUID, draft: Draft, now: datetime, *
             {
                 "id": experiment_id,
                 "owner_id": owner_id,
-                "study": draft.study,
-                "name": draft.name,
-                "seed": draft.seed,
-                "pace": draft.pace,
-                "model_mode": draft.model_mode,
-                "language": draft.language,
-                "is_test": is_test,
+                **columns_of(draft),
                 "document": orjson.Fragment(draft.document),
-                "document_hash": draft.document_hash,
+                "is_test": is_test,
                 "join_code": new_code(),
                 "created_at": now,
             }
@@ -66,6 +60,19 @@ async def store(session: Session, owner_id: UUID, draft: Draft, now: datetime, *
         await set_most_calls(session, experiment_id, draft.most_calls)
     await use_files(session, experiment_id, draft, now)
     return experiment_id
+
+
+def columns_of(draft: Draft) -> dict[str, str | int | None]:
+    """The columns of an experiment's row that come from its file, without the document."""
+    return {
+        "study": draft.study,
+        "name": draft.name,
+        "seed": draft.seed,
+        "pace": draft.pace,
+        "model_mode": draft.model_mode,
+        "language": draft.language,
+        "document_hash": draft.document_hash,
+    }
 
 
 async def use_files(session: Session, experiment_id: UUID, draft: Draft, now: datetime) -> None:
