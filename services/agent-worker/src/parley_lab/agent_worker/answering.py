@@ -255,9 +255,17 @@ def _read(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> tuple[Attempt
     Raises:
         Invalid: it holds no valid answer.
     """
-    question = _question(lease, view)
-    attempt = replace(attempt, reply=_with_fields(question, lease, attempt))
-    attempt, reply = read_reply(question.reply_model(), attempt, lease.stage)
+    return read_answer(_question(lease, view), attempt, lease.stage)
+
+
+def read_answer(question: Question, attempt: Attempt, stage: StageConfig) -> tuple[Attempt, Json]:
+    """The attempt with the fields of its reply, and the answer in it to a question of this stage.
+
+    Raises:
+        Invalid: it holds no valid answer.
+    """
+    attempt = replace(attempt, reply=_with_fields(question, attempt))
+    attempt, reply = read_reply(question.reply_model(), attempt, stage)
     return attempt, _answer_of(question, reply)
 
 
@@ -281,8 +289,12 @@ def _question_of(lease: drafts.Lease, view: OwnView) -> Question | None:
 def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
     """Whether the model replied with text in place of the object that the question wants; the question may read
     text."""
+    return lease.ask_id is not None and _is_text(attempt)
+
+
+def _is_text(attempt: Attempt) -> bool:
     reply = attempt.reply
-    if reply.finish_reason == CUT_OFF or lease.ask_id is None:
+    if reply.finish_reason == CUT_OFF:
         return False
     if reply.parsed is None:
         return reply.status == "invalid" and bool(reply.words.strip())
@@ -291,10 +303,10 @@ def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
     return attempt.request.is_text and not all(name in reply.parsed for name in wanted)
 
 
-def _with_fields(question: Question, lease: drafts.Lease, attempt: Attempt) -> ModelReply:
+def _with_fields(question: Question, attempt: Attempt) -> ModelReply:
     """The reply with the fields that the question reads from its text, where it reads texts."""
     reply = attempt.reply
-    if not is_text_to_read(lease, attempt):
+    if not _is_text(attempt):
         return reply
     try:
         fields = question.read_text(after_thoughts(reply.words))

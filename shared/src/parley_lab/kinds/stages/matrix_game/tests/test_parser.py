@@ -183,10 +183,29 @@ WORDS = st.sampled_from(
             "but",
             "so",
             "because",
+            "since",
+            "as",
+            "if",
+            "they",
+            "either",
+            "the letter after",
             "opponent",
             "round",
         ),
-        *("not", "don't", "never", "instead of", "rather than", "no", "neither", "nor", "or", "and", "Let me think."),
+        *(
+            "not",
+            "don't",
+            "never",
+            "instead of",
+            "rather than",
+            "over",
+            "no",
+            "neither",
+            "nor",
+            "or",
+            "and",
+            "Let me think.",
+        ),
         *("(", ")", ",", ".", "?", "!", ":", "\n", "-", "*", "**", '"', "'", "/", "```", "<think>", "</think>"),
         *('{"action": "', '"}', '{"reasoning": "', '", "action": "'),
     ]
@@ -202,6 +221,24 @@ def spelled(template: str, names: tuple[str, str, str, str]) -> str:
     for mark, name in zip(("<1>", "<2>", "<word1>", "<word2>"), names, strict=True):
         template = template.replace(mark, name)
     return template
+
+
+CHOICES = (
+    "{} because {} loses",
+    "I choose {} over {}",
+    "{}, since {} would be worse",
+    "{} (not {})",
+    "{} as {} is bad",
+)
+
+
+@given(st.sampled_from(CHOICES), st.sampled_from(["", "So ", "A hard one. ", "They moved. "]), st.sampled_from("AB"))
+def test_a_move_before_its_reason_is_never_read_as_the_other(choice: str, before: str, letter: str) -> None:
+    other = "B" if letter == "A" else "A"
+
+    assert parse(before + choice.format(letter, other), NEUTRAL).action == ("C" if letter == "A" else "D")
+    assert parse(before + f"{letter} or {other}", NEUTRAL).action is None
+    assert parse(before + f"I choose the letter after {letter}", NEUTRAL).action is None
 
 
 @given(st.lists(WORDS), st.sampled_from(["", " "]), st.sampled_from(FRAMINGS), st.booleans())
