@@ -107,6 +107,25 @@ async def test_people_say_that_they_are_there_and_their_group_begins(page: Page,
         await expect(one.get_by_label("Your message")).to_be_visible()
 
 
+async def test_people_who_wait_read_their_place_and_about_how_long_it_takes(
+    page: Page, other: Page, browser: Browser, lab: RunningLab
+) -> None:
+    meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 4}]}
+    alone = {"id": "alone", "kind": "info", "name": "Alone", "lines": ["Read this."]}
+    experiment = lab.started({**STUDY, "stages": [alone, STUDY["stages"][2]], "cohorts": [meeting]})
+
+    async with await browser.new_context(base_url=lab.url, locale="en") as context:
+        # How long it takes is known once three have come.
+        for one in (page, other, await context.new_page()):
+            await join(one, experiment)
+            await one.get_by_role("button", name="Continue").click()
+            await expect(one.get_by_role("heading", level=1)).to_have_text("Waiting for others")
+
+        about = "If people go on coming like this, it begins in about 1 minute."
+        for place, one in enumerate((page, other), start=1):
+            await expect(one.get_by_text(f"You are number {place} in the row. {about}")).to_be_visible()
+
+
 async def test_an_offered_place_in_another_group_is_taken(page: Page, other: Page, lab: RunningLab) -> None:
     seats = [{"seats": [{"open": True, "count": 2}]}, {"seats": [{"open": True}]}]
     experiment = lab.started({**TWO_GROUPS, "cohorts": seats})

@@ -18,8 +18,8 @@ export function GroupWait({ waiting, onHere }) {
       ? html`${h(Notice, { tone: "warning", children: say("confirm_missed") })}
           <p class="actions">${h(Button, { onPress: onHere, children: say("i_am_here") })}</p>`
       : null}
-    ${waiting.position === null ? null : html`<p>${say("waiting_position", { position: waiting.position })}
-        ${waiting.wait_seconds ? say("waiting_about", { count: Math.ceil(waiting.wait_seconds / MINUTE_SECONDS) }) : null}</p>`}`;
+    ${waiting.position === null ? null : html`<p>${[say("waiting_position", { position: waiting.position }),
+        ...(waiting.wait_seconds ? [say("waiting_about", { count: Math.ceil(waiting.wait_seconds / MINUTE_SECONDS) })] : [])].join(" ")}</p>`}`;
 }
 
 /** Two tones, a second in all. A browser that lets pages make no sound before a person has pressed something stays silent. */
