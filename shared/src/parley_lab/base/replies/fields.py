@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo, model_validator
 
-from parley_lab.base.replies import spellings
+from parley_lab.base.replies import orders, spellings
 from parley_lab.base.replies.thoughts import after_thoughts
 from parley_lab.base.storable import is_storable_number, is_storable_text
 
@@ -227,3 +227,14 @@ def options(words: Mapping[str, str], bounds: Any, *further: Any) -> Any:
 
     one: Any = Literal[tuple(words)]
     return Annotated[list[one], bounds, *further, BeforeValidator(read_options)]
+
+
+def order(words: Mapping[str, str], bounds: Any, *further: Any) -> Any:
+    """The type of an order of these options with these bounds, a pydantic Field: what each says, by its id."""
+
+    def read_order(value: object, info: ValidationInfo) -> object:
+        found = orders.order(value, words) if is_reading(info) else None
+        return value if found is None else found
+
+    one: Any = Literal[tuple(words)]
+    return Annotated[list[one], bounds, *further, BeforeValidator(read_order)]

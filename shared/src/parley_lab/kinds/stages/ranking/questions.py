@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, create_model
 from pydantic import Field as Bounds
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.base.replies import Reply, options
+from parley_lab.base.replies import Reply, order
 from parley_lab.kinds import (
     PAGE,
     Ask,
@@ -57,11 +57,12 @@ class RankingReply(Reply):
 
 # Making the shape takes longer than all the rest of a prompt, and all who vote are asked for the same.
 @lru_cache(maxsize=1024)
-def _reply_model(codes: tuple[str, ...], count: int) -> type[RankingReply]:
+def _reply_model(texts: tuple[tuple[str, str], ...], count: int) -> type[RankingReply]:
+    """`texts`: the code of each candidate and what it says."""
     bounds = Bounds(min_length=count, max_length=count, json_schema_extra={"uniqueItems": True})
-    order = options(dict.fromkeys(codes, ""), bounds, AfterValidator(_without_repeats))
+    codes = order(dict(texts), bounds, AfterValidator(_without_repeats))
     described = Bounds(description="The codes in your order, the best first; each at most once.")
-    return create_model("RankingReply", __base__=RankingReply, ranking=(order, described))
+    return create_model("RankingReply", __base__=RankingReply, ranking=(codes, described))
 
 
 def _without_repeats(codes: list[str]) -> list[str]:
@@ -106,7 +107,7 @@ class Ordering(Question):
         return f"{self.stage.question} Give a place to {count}, by their codes."
 
     def reply_model(self) -> type[BaseModel]:
-        return _reply_model(tuple(one.code for one in self.candidates), self._places)
+        return _reply_model(tuple((one.code, one.text) for one in self.candidates), self._places)
 
     def answer_from_reply(self, reply: BaseModel) -> Json:
         if not isinstance(reply, RankingReply):
