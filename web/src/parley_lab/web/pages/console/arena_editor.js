@@ -4,8 +4,9 @@ import { Refused } from "../lab/api.js";
 import { all, post, send, sendFile } from "./api.js";
 import { GameFields } from "./arena_fields.js";
 import { Pairings } from "./arena_pairings.js";
-import { Overtaken, useBeforeLeaving, useCheck } from "./file.js";
+import { Overtaken, useCheck } from "./file.js";
 import { asLine, Empty, Failure, Loaded, Press, useLoaded } from "./ui.js";
+import { fileOf, unsavedText, useText } from "./unsaved.js";
 import { t } from "./words.js";
 
 const GAME = "matrix_game";
@@ -18,7 +19,7 @@ export default function ArenaEditor(props) {
   const { id, experiment } = props;
   const loaded = useLoaded(async () => {
     const [{ content, etag }, library] = await Promise.all([send("GET", `/experiments/${id}/source`), all("/personas", "personas")]);
-    return { source: content, etag, library, first: await post("/experiments/edit", { text: content.text, changes: [] }) };
+    return { source: content, etag, library, first: await post("/experiments/edit", { text: unsavedText(fileOf(id)) ?? content.text, changes: [] }) };
   }, [id]);
   if (experiment.status !== "draft") return h(Empty, { children: html`<p>${t("It was started: what people are asked cannot change.")}</p>` });
   return h(Loaded, { of: loaded, show: (found) => h(Edited, { key: found.etag, ...props, ...found, reload: loaded.again }) });
@@ -26,15 +27,12 @@ export default function ArenaEditor(props) {
 
 /** @param {import("./experiment.js").PageProps & { source: any, etag: string | null, library: any[], first: any, reload: () => Promise<void> }} props */
 function Edited({ id, source, etag, library, first, again, reload }) {
-  const [{ text, document }, setEdited] = useState(first);
-  const [saved, setSaved] = useState(source.text);
-  const [tag, setTag] = useState(etag);
+  const { text, saved, tag, set, newest } = useText(fileOf(id), source.text, etag);
+  const [document, setDocument] = useState(first.document);
   const [error, setError] = useState(/** @type {any} */ (null));
-  const newest = useRef(source.text);
   const turn = useRef(Promise.resolve());
   const { problems } = useCheck(text, source.problems ?? [], id);
   const isChanged = text !== saved;
-  useBeforeLeaving(isChanged);
 
   /** @type {ChangeText} */
   async function change(changes, place) {
@@ -44,14 +42,14 @@ function Edited({ id, source, etag, library, first, again, reload }) {
   }
   /** @type {ChangeText} */
   async function edit(changes, place) {
-    const next = await post("/experiments/edit", { text: newest.current, changes });
+    const next = await post("/experiments/edit", { text: newest().text, changes });
     if (place) {
       const { content } = await sendFile("POST", `/experiments/check?beside=${id}`, next.text);
       const there = content.problems.filter((/** @type {any} */ one) => one.where.startsWith(place));
       if (there.length) throw Object.assign(new Error(t("This was not written into the file.")), { problems: there });
     }
-    newest.current = next.text;
-    setEdited(next);
+    set({ text: next.text });
+    setDocument(next.document);
   }
   /** @param {string | null} over */
   async function save(over) {
@@ -59,10 +57,9 @@ function Edited({ id, source, etag, library, first, again, reload }) {
     try {
       // A change that is on its way is saved, too.
       await turn.current;
-      const mine = newest.current;
+      const mine = newest().text;
       const answer = await sendFile("PUT", `/experiments/${id}/file?keep_problems=true`, mine, over === null ? {} : { "If-Match": over });
-      setSaved(mine);
-      setTag(answer.etag);
+      set({ saved: mine, tag: answer.etag });
       await again();
     } catch (wrong) {
       setError(wrong);
@@ -73,7 +70,7 @@ function Edited({ id, source, etag, library, first, again, reload }) {
   const isOvertaken = error instanceof Refused && error.status === 412;
   return html`<div class="c-file-bar c-card"><strong class=${problems.length ? "c-wrong-text" : ""} role="status">${problems.length ? t("{count} problem|{count} problems", { count: problems.length }) : t("No problems")}</strong>
       <span class="c-small">${isChanged ? t("not saved") : t("saved")}</span>${h(Press, { kind: "primary", isDisabled: !isChanged, onPress: () => save(tag), children: t("Save") })}</div>
-    ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: reload, text }) : error ? h(Failure, { error }) : null}
+    ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: async () => (set({ text: newest().saved }), await reload()), text }) : error ? h(Failure, { error }) : null}
     ${problems.length ? html`<ul class="c-card c-small">${problems.slice(0, 20).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>` : null}
     ${place < 0 ? h(Empty, { children: html`<p>${t("This draft has no game of two. Its file needs a stage of the kind matrix_game; the template Arena has one.")}</p>` })
       : html`${h(Pairings, { document, library, stage: stages[place].id, change })}${h(GameFields, { stage: stages[place], place: `stages[${place}]`, path: ["stages", place], change })}`}`;

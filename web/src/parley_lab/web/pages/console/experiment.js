@@ -5,11 +5,12 @@ import { get, inWords, isMissing } from "./api.js";
 import { Board } from "./board.js";
 import { BoardState } from "./board_state.js";
 import { messageAll } from "./choosing.js";
-import { Acts, act, askFirst, change } from "./confirm.js";
+import { Acts, act, askFirst, change, tell } from "./confirm.js";
 import { homeOf } from "./home.js";
 import { Lazy } from "./lazy.js";
 import { followOne } from "./live.js";
 import { Dialog, Empty, Go, Head, Loaded, Press, State, Switch, useLoaded } from "./ui.js";
+import { fileOf, isUnsaved } from "./unsaved.js";
 import { t, word } from "./words.js";
 
 /** @typedef {{ id: string, experiment: any, board: BoardState, rest: string[], again: () => Promise<void> }} PageProps */
@@ -75,6 +76,7 @@ function Top({ experiment, again }) {
   const [isInviting, setInviting] = useState(false);
   const to = (/** @type {string} */ verb, /** @type {string} */ done) => act(async () => (await change("POST", `/experiments/${id}/${verb}`), await again()), done);
   async function start() {
+    if (isUnsaved(fileOf(id))) return tell(t("The file has changes that are not saved. Save or discard them, then start."), true);
     if (await to("start", t("It runs."))) go(`/console/e/${id}`);
   }
   const archive = () => act(async () => (await change("PATCH", `/experiments/${id}`, { is_archived: !experiment.is_archived }), await again()), experiment.is_archived ? t("It is in the list again.") : t("It is archived."));
@@ -95,9 +97,14 @@ function Top({ experiment, again }) {
     ${h(Press, { kind: "bare", icon: "copy", onPress: copy, children: t("Copy") })}
     ${status === "draft" || status === "ended" ? h(Press, { kind: "bare", onPress: archive, children: experiment.is_archived ? t("Bring back") : t("Archive") }) : null}
     ${status === "draft" || status === "ended" ? h(Press, { kind: "bare", icon: "trash", onPress: () => remove(experiment), children: t("Delete") }) : null}` })}
-    ${h(Why, { experiment })}
+    ${h(Why, { experiment })}${status === "draft" ? h(Unsaved, { id }) : null}
     ${isInviting ? h(Dialog, { title: t("Guest list"), onClose: () => setInviting(false), children: h(Lazy, { load: () => import("./guests.js"), props: { experiment } }) }) : null}
     ${isLinked ? h(Dialog, { title: t("The link for people"), onClose: () => setLinked(false), children: h(Lazy, { load: () => import("./link.js"), props: { experiment } }) }) : null}`;
+}
+
+/** That the lab does not have what was typed. @param {{ id: string }} props */
+function Unsaved({ id }) {
+  return isUnsaved(fileOf(id)) ? html`<p class="c-small">${t("The file has changes that are not saved.")} <a href=${`/console/e/${id}/file`}>${t("Open the file")}</a></p>` : null;
 }
 
 /** Why an experiment does not go on. @param {{ experiment: any }} props */

@@ -3,9 +3,11 @@ import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "../lab/api.js";
 import { download, inWords, query, saveAs, send, sendFile } from "./api.js";
 import { Beside } from "./beside.js";
+import { askFirst } from "./confirm.js";
 import { Editor } from "./editor.js";
 import { SeeText } from "./see.js";
 import { Dialog, Failure, Figure, Loaded, Press, useLoaded } from "./ui.js";
+import { fileOf, useText } from "./unsaved.js";
 import { atTime, inDigits, t } from "./words.js";
 
 /** A check begins so long after the last key. */
@@ -27,9 +29,7 @@ const NOTHING = { files: [], without: [] };
 
 /** @param {TextProps} props */
 function Text({ id, experiment, source, etag, again, reload }) {
-  const [text, setText] = useState(source.text);
-  const [tag, setTag] = useState(etag);
-  const [saved, setSaved] = useState(source.text);
+  const { text, saved, tag, set, newest } = useText(fileOf(id), source.text, etag);
   const [files, setFiles] = useState(source.files);
   const [error, setError] = useState(/** @type {any} */ (null));
   const refused = useRef(NOTHING);
@@ -37,7 +37,6 @@ function Text({ id, experiment, source, etag, again, reload }) {
   const checked = useCheck(text, source.problems ?? [], id, files);
   const isChanged = text !== saved;
   const [isSeeing, setSeeing] = useState(false);
-  useBeforeLeaving(isChanged);
 
   /** @param {string | null} over the version that is saved over @param {Beside} [more] what is added and removed with it */
   async function save(over, more = NOTHING) {
@@ -46,8 +45,7 @@ function Text({ id, experiment, source, etag, again, reload }) {
     try {
       const answer = await sendFile("PUT", `/experiments/${id}/file${query({ keep_problems: true })}${beside.without.map((name) => `&without=${encodeURIComponent(name)}`).join("")}`, text, over === null ? {} : { "If-Match": over }, beside.files);
       refused.current = NOTHING;
-      setSaved(text);
-      setTag(answer.etag);
+      set({ saved: text, tag: answer.etag });
       await again();
       // The text stays as it is here: more may have been typed meanwhile.
       if (beside.files.length > 0 || beside.without.length > 0) setFiles((await send("GET", `/experiments/${id}/source`)).content.files);
@@ -61,6 +59,8 @@ function Text({ id, experiment, source, etag, again, reload }) {
   /** The text as it is here; with its tables and pictures the stored one, in an archive. */
   const takeHome = () => (files.length > 0 && !isChanged ? download(`/experiments/${id}/source/zip`, nameOf(experiment.name, "zip")) : saveAs(new Blob([text]), nameOf(experiment.name, source.media_type?.includes("json") ? "json" : "yaml")));
 
+  const takeBack = () => set({ text: newest().saved });
+  const discard = () => askFirst({ title: t("Discard the changes?"), text: t("The text becomes the saved one. This cannot be undone."), act: t("Discard them"), run: async () => takeBack() });
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
     event.preventDefault();
@@ -71,10 +71,11 @@ function Text({ id, experiment, source, etag, again, reload }) {
       <div class="c-file-bar"><strong class=${checked.problems.length ? "c-wrong-text" : ""} role="status">${checked.problems.length ? t("{count} problem|{count} problems", { count: checked.problems.length }) : t("No problems")}</strong>
         <span class="c-small">${!isDraft ? t("It was started: what people are asked cannot change.") : isChanged ? t("not saved") : t("saved")}</span>
         ${isDraft ? h(Press, { kind: "primary", isDisabled: !isChanged, onPress: () => save(tag), children: t("Save") }) : null}
+        ${isChanged ? h(Press, { onPress: discard, children: t("Discard") }) : null}
         ${h(Press, { icon: "eye", isDisabled: checked.problems.length > 0, onPress: () => setSeeing(true), children: t("See as") })}
         ${h(Press, { icon: "download", onPress: takeHome, children: t("Download") })}</div>
-      ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: reload, text }) : error ? h(Failure, { error }) : null}
-      ${h(Editor, { text, onInput: setText, problems: checked.problems, isReadOnly: !isDraft })}</div>
+      ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: async () => (takeBack(), await reload()), text }) : error ? h(Failure, { error }) : null}
+      ${h(Editor, { text, onInput: (one) => set({ text: one }), problems: checked.problems, isReadOnly: !isDraft })}</div>
     <div>${h(Outcome, { found: checked.found })}${h(Beside, { files, text, isReadOnly: !isDraft, onAdd: (added) => save(tag, { files: added, without: [] }), onRemove: (name) => save(tag, { files: [], without: [name] }) })}</div>
     ${isSeeing ? h(Dialog, { title: t("See as"), isWide: true, onClose: () => setSeeing(false), children: h(SeeText, { read: async (place) => (await sendFile("POST", `/experiments/see${query({ ...place, beside: id })}`, text)).content }) }) : null}</div>`;
 }
@@ -87,16 +88,6 @@ function together(before, more) {
 
 /** @param {string} name @param {string} ending */
 const nameOf = (name, ending) => `${name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase()}.${ending}`;
-
-/** Ask the browser to ask, before a text that is not saved is lost. @param {boolean} isChanged */
-export function useBeforeLeaving(isChanged) {
-  useEffect(() => {
-    if (!isChanged) return undefined;
-    const ask = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
-    addEventListener("beforeunload", ask);
-    return () => removeEventListener("beforeunload", ask);
-  }, [isChanged]);
-}
 
 /** What the lab says of the text, a moment after the last key. @param {string} text @param {any[]} first @param {string} id @param {any[]} [files] those beside it: other ones are a reason to ask again @returns {{ problems: any[], found: any }} */
 export function useCheck(text, first, id, files) {

@@ -6,6 +6,7 @@ import { Drop } from "./drop.js";
 import { homeOf } from "./home.js";
 import { store, Templates } from "./templates.js";
 import { asLine, Field, MoreProblems, Press } from "./ui.js";
+import { useText } from "./unsaved.js";
 import { t } from "./words.js";
 
 const ZIP = "application/zip";
@@ -23,7 +24,7 @@ const START = { parley: 1, name: "Draft", stages: [{ id: "welcome", kind: "info"
 /** @typedef {{ text: string | null, put: (path: string) => Promise<any> }} Refused A text, and how it is stored over a draft. */
 
 export default function New() {
-  const [text, setText] = useState("");
+  const { text, set } = useText("new", "");
   const [error, setError] = useState(/** @type {any} */ (null));
   const [refused, setRefused] = useState(/** @type {Refused | null} */ (null));
   const [warnings, setWarnings] = useState(/** @type {string[]} */ ([]));
@@ -40,6 +41,7 @@ export default function New() {
 
   /** @param {any} made */
   function open(made) {
+    set({ text: "" });
     if (made.experiments === undefined) return go(homeOf(made));
     if (made.warnings.length > 0) setWarnings(made.warnings);
     else go(made.experiments.length === 1 ? homeOf(made.experiments[0]) : "/console");
@@ -61,7 +63,7 @@ export default function New() {
 
   /** @param {string} content @param {File[]} files */
   async function storeText(content, files) {
-    setText(content);
+    set({ text: content });
     setRefused({ text: content, put: (path) => sendFile("PUT", path, content, {}, files) });
     return (await sendFile("POST", "/experiments", content, {}, files)).content;
   }
@@ -84,7 +86,7 @@ export default function New() {
   return html`${h(Drop, { onFiles: take, label: t("Files of an experiment"), children: t("Drop an experiment file here, with its tables and pictures, or a workbook.") })}
     ${error === null && text === "" ? h(Templates, { onChoose: (one) => attempt(() => store(one)) }) : null}
     ${error ? h(Wrong, { error, refused, onKeep: keep }) : null}
-    ${h(Field, { label: t("Or paste the text of a file"), value: text, onInput: setText, isLong: true })}
+    ${h(Field, { label: t("Or paste the text of a file"), value: text, onInput: (one) => set({ text: one }), isLong: true })}
     <div class="c-acts">${h(Press, { kind: "primary", isDisabled: text.trim() === "", onPress: () => attempt(() => storeText(text, [])), children: t("Store as a draft") })}</div>`;
 }
 

@@ -5,6 +5,7 @@ import { act, askFirst, change } from "./confirm.js";
 import { Chat } from "./persona_chat.js";
 import { leave } from "./personas.js";
 import { Failure, Field, Head, Loaded, Press, useLoaded } from "./ui.js";
+import { useText } from "./unsaved.js";
 import { t } from "./words.js";
 
 /** @param {{ id: string }} props */
@@ -15,15 +16,19 @@ export function Persona({ id }) {
 
 /** @param {{ id: string, persona: any, again: () => Promise<void> }} props */
 function Shown({ id, persona, again }) {
-  const [fields, setFields] = useState({ name: persona.profile.name, avatar: persona.profile.avatar, text: persona.text, role: persona.role, goal: persona.goal, model: persona.model.model, provider: persona.model.provider, prompt: promptOf(persona) });
-  const [all, setAll] = useState(JSON.stringify(persona, null, 2));
+  const entered = useText(`persona ${id}`, asText(persona));
+  /** @type {Entered} */
+  const { fields, all } = JSON.parse(entered.text);
+  const enter = (/** @type {Partial<Entered>} */ values) => entered.set({ text: JSON.stringify({ ...JSON.parse(entered.newest().text), ...values }) });
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const path = `/personas/${encodeURIComponent(id)}`;
   /** @param {any} changed */
   async function store(changed) {
     setError(null);
     try {
-      await send("PUT", path, { body: changed });
+      const sent = entered.newest().text;
+      const stored = asText((await send("PUT", path, { body: changed })).content.persona);
+      entered.set(entered.newest().text === sent ? { text: stored, saved: stored } : { saved: stored });
       await again();
     } catch (wrong) {
       setError(wrong);
@@ -38,16 +43,24 @@ function Shown({ id, persona, again }) {
       setError(wrong);
     }
   };
-  const field = (/** @type {keyof typeof fields} */ key, /** @type {string} */ label, isLong = false) => h(Field, { label, isLong, value: fields[key], onInput: (value) => setFields({ ...fields, [key]: value }) });
-  const remove = () => askFirst({ title: t("Take {name} out of the library?", { name: persona.profile.name || id }), text: t("Experiments that were stored keep the persona as it was."), act: t("Take it out"), run: async () => (await change("DELETE", path), leave()) });
+  const field = (/** @type {keyof typeof fields} */ key, /** @type {string} */ label, isLong = false) => h(Field, { label, isLong, value: fields[key], onInput: (value) => enter({ fields: { ...fields, [key]: value } }) });
+  const remove = () => askFirst({ title: t("Take {name} out of the library?", { name: persona.profile.name || id }), text: t("Experiments that were stored keep the persona as it was."), act: t("Take it out"), run: async () => (await change("DELETE", path), entered.set({ text: entered.newest().saved }), leave()) });
   return html`${h(Head, { title: `${persona.profile.avatar} ${persona.profile.name || id}`.trim(), trail: html`<a href="/console/personas">${t("Agents")}</a> / ${id}`, children: html`
       ${h(Press, { icon: "download", onPress: () => act(() => download(`${path}/agent`, `${id}.yaml`), ""), children: t("Agent file") })}${h(Press, { kind: "bare", icon: "trash", onPress: remove, children: t("Take out") })}` })}
     ${error ? h(Failure, { error }) : null}
     <div class="c-pair"><section class="c-card"><h2>${t("Fields")}</h2>${field("name", t("Name"))}${field("avatar", t("Avatar, an emoji"))}${field("text", t("Who the agent is"), true)}${field("role", t("Role"))}${field("goal", t("Goal"))}${field("provider", t("Provider"))}${field("model", t("Model"))}${hasOwnItems(persona) ? null : field("prompt", t("Own system prompt in games, in place of role and goal"), true)}
         ${h(Press, { kind: "primary", onPress: save, children: t("Save") })}
-        <details><summary>${t("All fields, as JSON")}</summary><div class="c-json">${h(Field, { label: t("All fields"), isHidden: true, isLong: true, value: all, onInput: setAll })}</div>${h(Press, { onPress: saveAll, children: t("Save all fields") })}</details></section>
+        <details><summary>${t("All fields, as JSON")}</summary><div class="c-json">${h(Field, { label: t("All fields"), isHidden: true, isLong: true, value: all, onInput: (value) => enter({ all: value }) })}</div>${h(Press, { onPress: saveAll, children: t("Save all fields") })}</details></section>
       ${persona.player === "script" ? html`<section class="c-card"><h2>${t("Test chat")}</h2><p>${t("This agent is a rule. It plays games and does not talk.")}</p></section>` : h(Chat, { id })}</div>`;
 }
+
+/** @typedef {{ fields: ReturnType<typeof fieldsOf>, all: string }} Entered */
+
+/** The fields before anything is changed, as a text. @param {any} persona */
+const asText = (persona) => JSON.stringify({ fields: fieldsOf(persona), all: JSON.stringify(persona, null, 2) });
+
+/** @param {any} persona */
+const fieldsOf = (persona) => ({ name: persona.profile.name, avatar: persona.profile.avatar, text: persona.text, role: persona.role, goal: persona.goal, model: persona.model.model, provider: persona.model.provider, prompt: promptOf(persona) });
 
 const GAME = "matrix_game";
 
