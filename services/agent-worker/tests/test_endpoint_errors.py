@@ -105,7 +105,15 @@ async def test_a_wait_in_the_body_is_read(endpoint: FakeEndpoint, model: OpenAIM
         (400, "The response was filtered due to the content management policy.", "refused"),
         (400, "Content Exists Risk", "refused"),
         (403, "Your account was flagged for violating our policies", "auth_error"),
-        (403, "You are not allowed to use this model.", "auth_error"),
+        (403, "You are not allowed to use this model.", "bad_request"),
+        (403, "Project `proj_abc` does not have access to model `gpt-5`", "bad_request"),
+        (403, "The model `gpt-oss-120b` is blocked at the project level.", "bad_request"),
+        (403, "You don't have access to the model with the specified model ID.", "bad_request"),
+        (403, "Model access denied.", "bad_request"),
+        (401, "key not allowed to access model. This key can only access models=['small']", "bad_request"),
+        (401, "Invalid API key: no access to model gpt-5", "auth_error"),
+        (403, "You have insufficient permissions for this operation. Missing scopes: model.request.", "auth_error"),
+        (403, "Your plan does not include access to these models.", "auth_error"),
         (403, "Sorry, you have been blocked", "auth_error"),
         (400, "API key not valid. Please pass a valid API key.", "auth_error"),
         (400, "Invalid API key", "auth_error"),
@@ -121,6 +129,12 @@ async def test_a_wait_in_the_body_is_read(endpoint: FakeEndpoint, model: OpenAIM
 )
 def test_a_status_is_read_with_its_words(http_status: int, words: str, status: str) -> None:
     assert status_of_http(http_status, (), words) == status
+
+
+@pytest.mark.parametrize("code", ["model_not_found", "model_permission_blocked_org", "key_model_access_denied"])
+def test_a_code_about_the_model_alone_is_no_fault_of_the_key(code: str) -> None:
+    assert status_of_http(403, {code}, "No.") == "bad_request"
+    assert status_of_http(403, {code, "invalid_api_key"}, "No.") == "auth_error"
 
 
 @pytest.mark.parametrize(

@@ -137,14 +137,17 @@ _RELEASE_ONE = text(
     WHERE id = (
         SELECT d.id FROM drafts d JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
         WHERE d.waits_for = :gate AND d.state = 'wanted' AND e.status = 'running'
-        ORDER BY d.created_at, d.path LIMIT 1 FOR UPDATE OF d SKIP LOCKED
+        ORDER BY d.tried_since NULLS FIRST, d.created_at, d.path LIMIT 1 FOR UPDATE OF d SKIP LOCKED
     ) RETURNING id, provider
     """
 )
 
 
 async def release_one(session: Session, name: str, now: datetime) -> None:
-    """Announce one of the drafts that wait for this gate: its call may try it."""
+    """Announce one of the drafts that wait for this gate: its call may try it.
+
+    They take turns, because the fault may be in a draft's own call.
+    """
     row = await session.first(_RELEASE_ONE, {"gate": name, "now": now})
     if row is not None:
         session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.id)))

@@ -104,6 +104,14 @@ _BAD_KEY: Final = re.compile(
     r"|unauthenticated|unauthori[sz]ed|not authenticated|authentication (failed|required|error)",
     re.IGNORECASE,
 )
+# Access to one model: the key is good for others. A scope of the key, such as `model.request`, is no model.
+_OF_THE_MODEL_CODE: Final = re.compile(r"(\w+_)?model([_.]\w+)+")
+_OF_THE_MODEL: Final = re.compile(
+    r"\b(access|permi\w+|allowed|authori[sz]ed|entitled)\b.{0,80}\bmodel\b(?!\.\w)"
+    r"|\bmodel\b(?!\.\w).{0,80}\b(access|permi\w+|blocked|restricted|gated|disabled|denied|not exist"
+    r"|not (available|enabled|found|supported))",
+    re.IGNORECASE,
+)
 _AT_LIMIT: Final = re.compile(r"rate[ _-]?limit|too many requests|resource[ _]exhausted|quota exceeded", re.IGNORECASE)
 _AT_CAPACITY: Final = re.compile(r"overloaded|(at|no|over) (full )?capacity|temporarily|try again (later|in)", re.I)
 _DELAY: Final = re.compile(rb'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"|"retry_after(?:_seconds)?"\s*:\s*(\d+(?:\.\d+)?)\b')
@@ -204,6 +212,8 @@ def status_of_http(http_status: int | None, codes: Collection[str], words: str) 
         return "refused"
     if http_status == 402 or _NO_QUOTA_CODES & set(codes) or (is_vague and _NO_QUOTA.search(words)):
         return "no_quota"
+    if http_status in (401, 403) and _is_about_the_model(codes, words):
+        return "bad_request"
     if http_status in (401, 403) or (is_vague and (_BAD_KEY_CODES & set(codes) or _BAD_KEY.search(words))):
         return "auth_error"
     if http_status is None:
@@ -213,6 +223,13 @@ def status_of_http(http_status: int | None, codes: Collection[str], words: str) 
     if http_status >= 500 or http_status in (408, 409, 425):
         return "unavailable"
     return "bad_request" if http_status >= 400 else "error"
+
+
+def _is_about_the_model(codes: Collection[str], words: str) -> bool:
+    """Whether a refusal of access concerns one model, not the key."""
+    if _BAD_KEY_CODES & set(codes) or _BAD_KEY.search(words):
+        return False
+    return any(map(_OF_THE_MODEL_CODE.fullmatch, codes)) or _OF_THE_MODEL.search(words) is not None
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime, content: bytes = b"") -> float | None:
