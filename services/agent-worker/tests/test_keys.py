@@ -389,7 +389,7 @@ async def test_a_long_wait_pauses_the_key_with_an_alert_and_no_one_is_lost(
     await rehearsed.wait(1700)
     assert await rehearsed.calls() == calls
     rehearsed.endpoint.replies = lambda _body: wait_for(1) if len(rehearsed.endpoint.calls) == calls + 1 else ANSWER
-    await rehearsed.wait(90)
+    await rehearsed.wait(115)
 
     assert await rehearsed.statuses() == ["completed"] * 8
     assert await rehearsed.column("SELECT resolved_at IS NOT NULL FROM alerts") == [True]
@@ -401,3 +401,74 @@ async def test_a_wait_of_seconds_is_its_drafts_own(rehearsed: Rehearsed) -> None
 
     assert await rehearsed.statuses() == ["completed"] * 2
     assert await rehearsed.column("SELECT text FROM alerts") == []
+
+
+def about(body: Data, name: str) -> bool:
+    return name in str(body["messages"])
+
+
+async def test_drafts_take_turns_in_trying_a_paused_key(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[403]
+    await rehearsed.start(SURVEY.format(seats=seats(bad=3, ada=2)))
+    rehearsed.endpoint.replies = lambda body: REFUSED[403] if about(body, "refuse me") else ANSWER
+
+    await rehearsed.wait(125)
+
+    assert (await rehearsed.statuses()).count("completed") == 2
+
+
+async def test_a_model_that_is_not_for_this_project_pauses_no_key(rehearsed: Rehearsed) -> None:
+    told = {"message": "Project `proj_x` does not have access to model `gpt-4.1`", "code": "model_not_found"}
+    refused = FakeReply(403, {"error": told})
+    rehearsed.endpoint.replies = lambda body: refused if body["model"] == "gpt-4.1" else ANSWER
+
+    await rehearsed.start(SURVEY.format(seats=seats(other=4, ada=2)))
+
+    assert await rehearsed.column("SELECT count(*) FROM alerts WHERE type = 'key_paused'") == [0]
+    assert sorted(await rehearsed.statuses()) == ["completed"] * 2 + ["failed"] * 4
+
+
+async def test_first_calls_with_models_that_are_refused_do_not_pause_the_key_of_the_others(
+    rehearsed: Rehearsed,
+) -> None:
+    rehearsed.lab.thinker = rehearsed.worker(first_calls_alone=True)
+    rehearsed.endpoint.replies = lambda _body: ANSWER
+    await rehearsed.start(SURVEY.format(seats=seats(ada=1)))
+    refused = FakeReply(400, {"error": {"message": "There is a fault."}})
+    rehearsed.endpoint.replies = lambda body: ANSWER if body["model"] == "gpt-4.1-mini" else refused
+    for number in range(3):
+        await rehearsed.start(SURVEY.format(seats=seats(other=1)).replace("gpt-4.1}", f"gpt-4.1-{number}}}"))
+
+    assert await rehearsed.column("SELECT name FROM gates WHERE paused_at IS NOT NULL ORDER BY 1") == [
+        f"openai/gpt-4.1-{number}" for number in range(3)
+    ]
+
+
+@pytest.mark.parametrize("unclear", [None, FakeReply(429, {"error": {"message": "Slower."}}), FakeReply(503, "Later.")])
+async def test_a_call_of_a_conversation_that_proves_nothing_leaves_a_paused_key_paused(
+    rehearsed: Rehearsed, unclear: FakeReply | None
+) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+    talk = TALK.replace("max_attempts: 2", "max_attempts: 1, timeout_seconds: 0.2")
+    rehearsed.endpoint.replies = Held() if unclear is None else lambda _body: unclear
+    await rehearsed.start(talk)
+
+    assert await rehearsed.column("SELECT name FROM gates WHERE paused_at IS NOT NULL") == ["openai"]
+    assert await rehearsed.column("SELECT count(*) FROM drafts WHERE waits_for = 'openai'") == [8]
+
+
+@pytest.mark.parametrize("unclear", [FakeReply(429, {"error": {"message": "Slower."}}), FakeReply(503, "Later.")])
+async def test_a_try_that_proves_nothing_is_followed_by_one_other_after_half_a_minute(
+    rehearsed: Rehearsed, unclear: FakeReply
+) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+    rehearsed.endpoint.replies = lambda _body: unclear
+    await rehearsed.wait(65)
+
+    assert await rehearsed.calls() == 3 + 2
+    rehearsed.endpoint.replies = lambda _body: ANSWER
+    await rehearsed.wait(31)
+
+    assert await rehearsed.statuses() == ["completed"] * 8

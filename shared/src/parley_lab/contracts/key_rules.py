@@ -17,6 +17,8 @@ BAD_REQUEST: Final = "bad_request"
 """A fault of the call, which says nothing about the key."""
 WAITS: Final = frozenset({"rate_limited", "unavailable"})
 """Faults for which a provider may ask for a wait."""
+PROVES_NOTHING: Final = WAITS | {"timeout"}
+"""Outcomes that show not whether the key is accepted."""
 LONG_WAIT: Final = timedelta(minutes=1)
 """A provider that asks for a longer wait pauses the key until then."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -50,6 +52,11 @@ class Gate:
     @property
     def is_open(self) -> bool:
         return self.is_tried and self.paused_at is None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no call has come through yet, and none was refused."""
+        return not self.is_tried and self.paused_at is None
 
     @property
     def waits(self) -> bool:

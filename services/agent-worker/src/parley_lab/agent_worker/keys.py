@@ -17,6 +17,7 @@ from parley_lab.base.clock import Clock
 from parley_lab.base.errors import Unavailable
 from parley_lab.contracts.key_rules import (
     LONG_WAIT,
+    PROVES_NOTHING,
     TRY_EVERY,
     WAITS,
     Gate,
@@ -41,8 +42,8 @@ log = structlog.get_logger(__name__)
 
 DOUBT_SECONDS: Final = 2.0
 """How long one refused call waits for the outcome of other calls with the key."""
-_OF_THE_FORM: Final = (400, 422)
-"""HTTP statuses about the form of a call, which all calls of a model share."""
+_OF_ALL_CALLS: Final = (400, 401, 403, 422)
+"""HTTP statuses about the form of a call or access to its model, which all calls of a model share."""
 _DOUBT_LASTS: Final = timedelta(minutes=1)
 _TRY_MARGIN: Final = timedelta(seconds=30)
 _STOPPED: Final = timedelta(seconds=10)
@@ -133,19 +134,22 @@ class Keys:
         status = attempt.reply.status
         if status in KEY_FAULTS or self._is_turned_down_at_once(way, attempt.reply):
             return await self._record_refusal(lease, way, attempt)
-        if way.is_a_try and status == "timeout" and any(self._gate_of(name).paused_at for name in way.names):
-            # It is unknown whether the key is accepted again.
-            return await self._try_in_vain(lease, way, attempt)
-        self._in_doubt.pop(lease.draft_id, None)
         if _asks_for_a_long_wait(attempt.reply) and await self._wait_as_asked(lease, way.names[0], attempt):
+            self._in_doubt.pop(lease.draft_id, None)
             return "waits"
-        await self._record_acceptance(way.names, attempt.started_at)
+        passed = way.names
+        if status in PROVES_NOTHING:
+            if way.is_a_try and any(self._gate_of(name).paused_at for name in way.names):
+                return await self._try_in_vain(lease, way, attempt)
+            passed = [name for name in way.names if self._gate_of(name).is_new]
+        self._in_doubt.pop(lease.draft_id, None)
+        await self._record_acceptance(passed, attempt.started_at)
         return "goes on"
 
     def _is_turned_down_at_once(self, way: Pass, reply: ModelReply) -> bool:
         """Whether a first call is refused in a way that all calls would be: the run stops before it makes them."""
         is_first = not all(self._gate_of(name).is_tried for name in way.names)
-        return is_first and reply.status == "bad_request" and reply.http_status in _OF_THE_FORM
+        return is_first and reply.status == "bad_request" and reply.http_status in _OF_ALL_CALLS
 
     async def look(self) -> None:
         """Read what other processes have found out, and report which keys were accepted here meanwhile."""
@@ -246,12 +250,13 @@ class Keys:
             key, *others = [await self._lock_gate(session, name) for name in way.names]
             # This process has seen it and not yet written it, because the gate was open.
             key = with_acceptance(key, self._gate_of(key.name).accepted_at)
-            refused = [key, *(gate for gate in others if not gate.is_open)]
+            is_at_fault = reply.status in KEY_FAULTS
+            refused = [gate for gate in (key, *others) if not gate.is_open or (is_at_fault and gate is key)]
             after = [after_refusal(gate, called_at, **came_back, now=now, was_a_try=way.is_a_try) for gate in refused]
             for gate in after:
                 await called_keys.keep(session, gate)
             paused = next((gate for gate in after if gate.paused_at is not None), None)
-            outcome = await self._outcome(session, lease, after[0], paused)
+            outcome = await self._outcome(session, lease, key, paused)
             await self._put_back(session, lease, attempt, outcome, paused, now)
             if paused is not None:
                 await self._tell(session, lease, paused, now)
@@ -313,17 +318,20 @@ class Keys:
         await drafts.give_back(session, lease, again_at, _why_refused(attempt), counts=False, free_calls=1)
 
     async def _try_in_vain(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
-        """No reply came in time: it is unknown whether the key is accepted again."""
-        now = self._clock.now()
+        """Leave the gates closed after a call that proves nothing; the draft waits if it can."""
+        now, asked_for = self._clock.now(), timedelta(seconds=attempt.reply.retry_after_seconds or 0)
+        next_try_at = max(attempt.started_at + TRY_EVERY, attempt.finished_at + asked_for)
         async with self._database.transaction() as session:
             gates = [await self._lock_gate(session, name) for name in way.names]
-            paused = next((gate for gate in gates if gate.paused_at is not None), None)
-            if paused is None or not await self._can_wait(session, lease):
-                return "goes on"
-            await called_keys.keep(session, replace(paused, next_try_at=attempt.started_at + TRY_EVERY))
-            await drafts.save_call(session, call_row(lease, attempt))
-            await called_keys.wait_before(session, lease, paused, now, free_calls=1)
-        return "waits"
+            paused = [replace(gate, next_try_at=next_try_at) for gate in gates if gate.paused_at is not None]
+            for gate in paused:
+                await called_keys.keep(session, gate)
+            waits = bool(paused) and await self._can_wait(session, lease)
+            if waits:
+                await drafts.save_call(session, call_row(lease, attempt))
+                await called_keys.wait_before(session, lease, paused[0], now, free_calls=1)
+        self._learn(paused)
+        return "waits" if waits else "goes on"
 
     async def _tell(self, session: Session, lease: drafts.Lease, gate: Gate, now: datetime) -> None:
         """Raise the alert of a paused key once in each experiment that uses it."""
