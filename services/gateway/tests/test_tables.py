@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from parley_lab.base import csv_reading
 from parley_lab.formats.exports import export, row_counts
 from parley_lab.formats.importing import XLSX
 from parley_lab.formats.testing.workbooks import base_values, xlsx_of
@@ -117,6 +118,47 @@ async def test_a_table_is_taken_home_as_csv(api: Api) -> None:
 
     assert found.headers["content-type"].startswith("text/csv")
     assert list(csv.reader(io.StringIO(found.text, newline=""))) == (await exported(api, experiment_id))["participants"]
+
+
+async def test_a_table_as_csv_has_the_rows_that_were_asked_for(api: Api) -> None:
+    experiment_id = await ended(api)
+    path = f"{experiment_id}/tables/participants"
+    wanted: dict[str, Any] = {"where": "status:removed", "after": 2}
+
+    page = await get(api, path, limit=1000, **wanted)
+    found = await api.experimenter("GET", f"/v1/experiments/{path}", params={"format": "csv", **wanted})
+    missing = [
+        await api.experimenter("GET", f"/v1/experiments/{experiment_id}/tables/{tail}")
+        for tail in ("nothing?format=csv", "participants?format=csv&where=nothing:1")
+    ]
+
+    assert list(csv.reader(io.StringIO(found.text, newline=""))) == [page["columns"], *page["rows"]]
+    assert len(page["rows"]) == page["found"] - 2 > 0
+    assert [one.status_code for one in missing] == [404, 404]
+
+
+async def test_a_long_table_is_sent_in_pieces_as_csv(api: Api) -> None:
+    experiment_id = await ended(api)
+    async with api.database.transaction() as session:
+        await session.run(
+            text("UPDATE members SET profile = jsonb_set(profile, '{name}', to_jsonb(repeat('y', 1000000)))")
+        )
+    path = f"/v1/experiments/{experiment_id}/tables/participants"
+    pieces: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        pieces.append(message.get("body", b""))
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    headers = [(b"authorization", f"Bearer {api.key}".encode())]
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "headers": headers}
+    await api.app(scope | {"query_string": b"format=csv", "client": ("127.0.0.1", 1)}, receive, send)
+
+    rows = list(csv_reading.reader(io.StringIO(b"".join(pieces).decode(), newline="")))
+    assert [len(row) for row in rows] == [len(rows[0])] * 7
+    assert 1_000_000 <= max(map(len, pieces)) < 2_500_000
 
 
 async def test_the_pages_of_an_ended_experiment_cost_one_export(api: Api) -> None:

@@ -6,10 +6,12 @@ table.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import csv
+import io
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
@@ -37,6 +39,7 @@ _FRESH: Final = timedelta(seconds=15)
 """So old may the tables of an experiment be that goes on."""
 KEPT_SECONDS: Final = 600.0
 """After so long the files are deleted: their data may have been deleted in the lab."""
+_PIECE_CHARACTERS: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +89,28 @@ class Tables:
         return await self._read((experiment_id, MOST_ROWS), now, _heads)
 
     async def page(
-        self, experiment_id: UUID, name: str, now: datetime, where: Mapping[str, str], *, after: int, most: int | None
+        self, experiment_id: UUID, name: str, now: datetime, where: Mapping[str, str], *, after: int, most: int
     ) -> TablePage:
-        """The rows after so many that have these values in these columns; `most` None: all.
+        """At most so many rows, after so many that have these values in these columns.
 
         Raises:
             NotFound: there is no such table, or no such column in it.
         """
-        is_short = name not in LONG_TABLES or (not where and most is not None and after + most <= MOST_ROWS)
+        is_short = name not in LONG_TABLES or (not where and after + most <= MOST_ROWS)
         which = experiment_id, MOST_ROWS if is_short else None
         return await self._read(which, now, lambda folder: _page(folder, name, where, after, most))
+
+    async def csv(
+        self, experiment_id: UUID, name: str, now: datetime, where: Mapping[str, str], *, after: int
+    ) -> AsyncIterator[bytes]:
+        """All rows after so many that have these values in these columns, as a CSV file in pieces.
+
+        Raises:
+            NotFound: at once; there is no such table, or no such column in it.
+        """
+        which = experiment_id, MOST_ROWS if name not in LONG_TABLES else None
+        table = await self._read(which, now, lambda folder: _Table(folder, name, where))
+        return _pieces(table, after)
 
     async def charts(self, experiment_id: UUID, now: datetime) -> Sequence[ChartHead]:
         """The charts of these tables, without their rows."""
@@ -143,7 +158,8 @@ class Tables:
 
     async def _write(self, which: _Which, mark: str, now: datetime) -> _Written:
         experiment_id, most = which
-        folder = await asyncio.to_thread(TemporaryDirectory, prefix="parley-tables-")
+        # Windows does not delete a file that is being sent.
+        folder = await asyncio.to_thread(TemporaryDirectory, prefix="parley-tables-", ignore_cleanup_errors=True)
         try:
             await export(self._database, experiment_id, Path(folder.name), now, formats=("csv",), most_rows=most)
         except BaseException:
@@ -178,24 +194,50 @@ def _lines(path: Path) -> Iterator[list[str]]:
         yield from csv_reading.reader(file)
 
 
-def _page(folder: Path, name: str, where: Mapping[str, str], after: int, most: int | None) -> TablePage:
-    path = next((one for one in _files(folder) if _name(folder, one) == name), None)
-    if path is None:
-        raise NotFound("There is no such table.")
-    lines = _lines(path)
-    columns = next(lines, [])
-    missing = [column for column in where if column not in columns]
-    if missing:
-        raise NotFound(f"The table has no column {missing[0]!r}.")
+class _Table:
+    """A table whose file is open: what reads on needs neither the lock nor the folder."""
+
+    def __init__(self, folder: Path, name: str, where: Mapping[str, str]) -> None:
+        """Raises: NotFound: there is no such table, or no such column in it."""
+        path = next((one for one in _files(folder) if _name(folder, one) == name), None)
+        if path is None:
+            raise NotFound("There is no such table.")
+        lines = _lines(path)
+        self.columns = next(lines, [])
+        missing = [column for column in where if column not in self.columns]
+        if missing:
+            raise NotFound(f"The table has no column {missing[0]!r}.")
+        wanted = [(self.columns.index(column), value) for column, value in where.items()]
+        self.rows = (line for line in lines if all(line[place] == value for place, value in wanted))
+        """Those that have the values, read once."""
+
+
+def _page(folder: Path, name: str, where: Mapping[str, str], after: int, most: int) -> TablePage:
+    table = _Table(folder, name, where)
     count = row_counts(folder).get(f"{name}.csv")
     if not where and count is not None:
-        return TablePage(columns, [*islice(lines, after, None if most is None else after + most)], count)
-    wanted = [(columns.index(column), value) for column, value in where.items()]
+        return TablePage(table.columns, [*islice(table.rows, after, after + most)], count)
     rows: list[list[str]] = []
     found = 0
-    for line in lines:
-        if all(line[place] == value for place, value in wanted):
-            if found >= after and (most is None or len(rows) < most):
-                rows.append(line)
-            found += 1
-    return TablePage(columns, rows, found)
+    for row in table.rows:
+        if found >= after and len(rows) < most:
+            rows.append(row)
+        found += 1
+    return TablePage(table.columns, rows, found)
+
+
+async def _pieces(table: _Table, after: int) -> AsyncIterator[bytes]:
+    """The file piece by piece, each made beside the event loop when it is asked for."""
+    rows = chain([table.columns], islice(table.rows, after, None))
+    while piece := await asyncio.to_thread(_piece, rows):
+        yield piece
+
+
+def _piece(rows: Iterator[Sequence[str]]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow(row)
+        if text.tell() >= _PIECE_CHARACTERS:
+            break
+    return text.getvalue().encode()

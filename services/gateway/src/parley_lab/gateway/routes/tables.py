@@ -1,13 +1,11 @@
 """The tables of an experiment's data, as the export writes them."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.gateway.context import ApiKey, InContext
@@ -63,11 +61,12 @@ async def read_table(
     wanted = _values(where)
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
-    most = None if format == "csv" else limit
-    found = await context.tables.page(experiment_id, name, context.clock.now(), wanted, after=after, most=most)
+    now = context.clock.now()
     if format == "csv":
+        pieces = await context.tables.csv(experiment_id, name, now, wanted, after=after)
         headers = {"Content-Disposition": f'attachment; filename="{name.replace("/", "-")}.csv"'}
-        return Response(_csv(found.columns, found.rows), media_type="text/csv", headers=headers)
+        return StreamingResponse(pieces, media_type="text/csv", headers=headers)
+    found = await context.tables.page(experiment_id, name, now, wanted, after=after, most=limit)
     end = after + len(found.rows)
     page = TablePageResource(
         name=name,
@@ -107,11 +106,3 @@ def _values(where: Sequence[str]) -> dict[str, str]:
             raise InvalidInput("The rows cannot be chosen.", [Problem("where", repr(one), "column:value")])
         values[column] = value
     return values
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
