@@ -21,6 +21,7 @@ from parley_lab.contracts.endpoints import OPEN, Endpoints
 from parley_lab.contracts.prompting import Prompts
 from parley_lab.gateway.limiting import Limits, address_of
 from parley_lab.gateway.live import Live
+from parley_lab.gateway.parameters import NO_NUL
 from parley_lab.gateway.presence import Presence
 from parley_lab.gateway.reading import Reader
 from parley_lab.gateway.settings import GatewaySettings
@@ -252,7 +253,11 @@ class StreamBearer:
 
 Ticket = Annotated[
     str | None,
-    Query(description="In place of the header, from `POST /v1/stream-tickets`: opens one stream.", max_length=200),
+    Query(
+        description="In place of the header, from `POST /v1/stream-tickets`: opens one stream.",
+        max_length=200,
+        pattern=NO_NUL,
+    ),
 ]
 
 

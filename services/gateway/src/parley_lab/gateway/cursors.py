@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.storable import is_storable_text
 from parley_lab.experiments.listing import NamedPlace
 from parley_lab.store.places import Place
 
@@ -86,10 +87,14 @@ def name_cursor(cursor: str) -> NamedPlace:
         InvalidInput: it is no cursor of a list that is ordered by name.
     """
     name, _, row_id = cursor.rpartition(".")
+    expected = "the `next_after` of the page before"
     try:
-        return NamedPlace(urlsafe_b64decode(name.encode()).decode(), UUID(row_id))
+        place = NamedPlace(urlsafe_b64decode(name.encode()).decode(), UUID(row_id))
     except ValueError as error:
-        raise _refusal(cursor, "the `next_after` of the page before") from error
+        raise _refusal(cursor, expected) from error
+    if not is_storable_text(place.name):
+        raise _refusal(cursor, expected)
+    return place
 
 
 def name_cursor_text(place: NamedPlace) -> str:

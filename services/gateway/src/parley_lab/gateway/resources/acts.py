@@ -56,5 +56,5 @@ class SeatsRequest(Request):
 class CohortsRequest(Request):
     count: int = Field(default=1, ge=1, le=100)
     """How many groups."""
-    treatment: str | None = Field(default=None, max_length=100, examples=["control"])
+    treatment: StorableText | None = Field(default=None, max_length=100, examples=["control"])
     """Their arm; left out: for each the arm that has the fewest groups."""

@@ -163,7 +163,7 @@ class ExperimentChange(Request):
 
 
 class TryRequest(Request):
-    treatment: str | None = Field(default=None, max_length=100, examples=["control"])
+    treatment: StorableText | None = Field(default=None, max_length=100, examples=["control"])
     """The arm; left out: as the file says."""
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from parley_lab.base.storable import storable_json
 from parley_lab.contracts.experiment import PersonaId, Slug, seen_or_empty
 from parley_lab.gateway.resources.base import Number, Request, Resource, StorableText
 
@@ -143,7 +144,7 @@ class MemberList(Resource):
 class AdditionRequest(Request):
     """An agent that comes to a cohort that runs."""
 
-    persona: PersonaId | dict[str, JsonValue] = Field(examples=["guide"])
+    persona: PersonaId | Annotated[dict[str, JsonValue], AfterValidator(storable_json)] = Field(examples=["guide"])
     """The id of an agent among the experiment's personas; or a new persona as files have them, with an id that none of
     them has. The file of the experiment stays as it is."""
     kind: Literal["participant", "mediator"] = "participant"

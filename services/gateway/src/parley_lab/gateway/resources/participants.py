@@ -348,9 +348,9 @@ class QuestionProcess(Request):
 class ProcessRequest(Request):
     """How an answer came about, where the experiment records it."""
 
-    key: str = Field(max_length=200, examples=[""])
+    key: StorableText = Field(max_length=200, examples=[""])
     """Which answer of the stage: the `key` of its form, empty for the whole page."""
-    questions: dict[Annotated[str, Field(max_length=200)], QuestionProcess] = Field(max_length=500)
+    questions: dict[Annotated[StorableText, Field(max_length=200)], QuestionProcess] = Field(max_length=500)
     """By question; the entry with an empty name is about the whole form."""
 
 

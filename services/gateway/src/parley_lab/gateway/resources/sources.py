@@ -3,13 +3,13 @@
 import re
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, StrictInt
 
 from parley_lab.base.errors import Problem
 from parley_lab.design.parsing import MAX_BYTES
-from parley_lab.gateway.resources.base import ProblemItem, Request, Resource
+from parley_lab.gateway.resources.base import ProblemItem, Request, Resource, StorableJson, StorableText
 
 _LINE: Final = re.compile(r"line (\d+)(?:, column (\d+))?")
 
@@ -80,14 +80,16 @@ class FileCheck(Resource):
 
 
 class ChangeOfText(Request):
-    path: list[str | StrictInt] = Field(min_length=1, max_length=20, examples=[["stages", 0, "payoffs", "CC"]])
+    path: list[StorableText | Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]] = Field(
+        min_length=1, max_length=20, examples=[["stages", 0, "payoffs", "CC"]]
+    )
     """Keys, and numbers of list entries from 0. Keys that are not there are made."""
-    value: Any = Field(examples=[[4, 4]])
+    value: StorableJson = Field(examples=[[4, 4]])
     """Null: it is taken out."""
 
 
 class EditText(Request):
-    text: str = Field(max_length=MAX_BYTES, examples=["parley: 1\nname: Buses  # by night\n"])
+    text: StorableText = Field(max_length=MAX_BYTES, examples=["parley: 1\nname: Buses  # by night\n"])
     changes: list[ChangeOfText] = Field(max_length=200)
     """One after another; none: the text is read only."""
 

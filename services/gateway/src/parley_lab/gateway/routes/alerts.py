@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from parley_lab.gateway import cursors
 from parley_lab.gateway.context import ApiKey, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.lab import AlertList, AlertResource
 from parley_lab.gateway.routes.experiments import owned
 from parley_lab.members.alerts import alert, alerts_of, check_owned_alert
@@ -24,7 +24,9 @@ async def list_alerts(
     experiment_id: UUID,
     context: InContext,
     key: ApiKey,
-    after: Annotated[str | None, Query(max_length=100, description="The `next_after` of the page before.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=100, pattern=NO_NUL, description="The `next_after` of the page before.")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     is_open: Annotated[bool | None, Query(description="Only those that are open, or over.")] = None,
 ) -> AlertList:

@@ -11,7 +11,7 @@ from parley_lab.formats.importing import IMPORTERS, Choice
 from parley_lab.gateway.context import ApiKey, InContext
 from parley_lab.gateway.forms import FORM, MOST_FILES, file_in_form
 from parley_lab.gateway.once import InOnce, by_key
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.experiments import ImportCheck, ImportedExperiments
 from parley_lab.gateway.routes.experiments import checked, resource_of
 from parley_lab.store import keys
@@ -37,10 +37,10 @@ _FILE_BODY = {
     }
 }
 People = Annotated[
-    list[Annotated[str, Field(max_length=200)]] | None,
+    list[Annotated[str, Field(max_length=200, pattern=NO_NUL)]] | None,
     Query(description="A seat that a person takes by joining: a role, or session/role; once for each."),
 ]
-Sessions = Annotated[int | None, Query(ge=1, description="Only so many sessions, the first ones.")]
+Sessions = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Only so many sessions, the first ones.")]
 Draws = Annotated[Literal["reference", "parley"], Query(description="How what is drawn is drawn.")]
 
 

@@ -40,7 +40,7 @@ from parley_lab.talk import pages as reads
 
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
-After = Annotated[str | None, Query(max_length=100, description="The `next_after` of the page before.")]
+After = Annotated[str | None, Query(max_length=100, pattern=NO_NUL, description="The `next_after` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 _Seq = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 

@@ -45,7 +45,9 @@ async def list_experiments(
     is_archived: Annotated[bool | None, Query(description="Only those that are put away, or are not.")] = None,
     is_test: Annotated[bool | None, Query(description="Only tests, or none.")] = None,
     sort: Annotated[Sort, Query(description="Which comes first.")] = "newest",
-    after: Annotated[str | None, Query(max_length=2000, description="The `next_after` of the page before.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=2000, pattern=NO_NUL, description="The `next_after` of the page before.")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> ExperimentList:
     """A page of them; `next_after` says from where to read on. Test chats with personas are left out."""

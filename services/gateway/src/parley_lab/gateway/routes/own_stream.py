@@ -12,7 +12,7 @@ from parley_lab.base.errors import Conflict, Unavailable
 from parley_lab.gateway import cursors
 from parley_lab.gateway.context import Context, InContext, ParticipantsStream
 from parley_lab.gateway.live import RETRY_MS
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.streaming import EventStream
 from parley_lab.gateway.visibility import MemberVisibility
 from parley_lab.people import viewing
@@ -28,6 +28,7 @@ StreamCursor = Annotated[
     Query(
         description="Where to go on; left out: from now. `start`: from the first event.",
         max_length=50_000,
+        pattern=NO_NUL,
         json_schema_extra=_CURSOR,
     ),
 ]

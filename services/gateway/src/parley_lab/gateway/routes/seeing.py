@@ -13,7 +13,7 @@ from parley_lab.base.errors import Unavailable
 from parley_lab.contracts.prompts import SeatQuestion, Seen
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.cursors import cohort_cursor_text
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.members import ProfileResource, PromptMessage, PromptResource
 from parley_lab.gateway.resources.participants import (
     AskResource,
@@ -38,11 +38,14 @@ _UNSAVED = UUID(int=0)
 class Place:
     """What is looked at."""
 
-    stage: Annotated[str | None, Query(max_length=100, description="Left out: the first one.")] = None
+    stage: Annotated[str | None, Query(max_length=100, pattern=NO_NUL, description="Left out: the first one.")] = None
     seat: Annotated[
-        str | None, Query(max_length=100, description="The path of a member; left out: the first of the arm.")
+        str | None,
+        Query(max_length=100, pattern=NO_NUL, description="The path of a member; left out: the first of the arm."),
     ] = None
-    treatment: Annotated[str | None, Query(max_length=100, description="Left out: that of the first cohort.")] = None
+    treatment: Annotated[
+        str | None, Query(max_length=100, pattern=NO_NUL, description="Left out: that of the first cohort.")
+    ] = None
 
 
 Looked = Annotated[Place, Depends()]

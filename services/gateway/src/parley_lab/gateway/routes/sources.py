@@ -16,7 +16,7 @@ from parley_lab.drafts import workers
 from parley_lab.experiments import beside, redrafting, sources
 from parley_lab.gateway.bundles import EDIT, Bundle, bundle_in, name_of, packed_of
 from parley_lab.gateway.context import ApiKey, Context, InContext
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.experiments import ExperimentResource
 from parley_lab.gateway.resources.sources import (
     EditedText,
@@ -76,7 +76,7 @@ IfMatch = Annotated[
 
 
 Without = Annotated[
-    list[Annotated[str, Query(max_length=200)]] | None,
+    list[Annotated[str, Query(max_length=200, pattern=NO_NUL)]] | None,
     Query(description="The name of a file beside the text that is stored no longer; once for each."),
 ]
 BesideOf = Annotated[

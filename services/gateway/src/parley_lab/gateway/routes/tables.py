@@ -23,7 +23,7 @@ from parley_lab.gateway.routes.experiments import owned
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 Where = Annotated[
-    list[Annotated[str, Query(max_length=500)]],
+    list[Annotated[str, Query(max_length=500, pattern=NO_NUL)]],
     Query(description="`column:value`: only rows with this value; once for each column.", max_length=20),
 ]
 _CSV: Final[dict[int | str, dict[str, Any]]] = {
