@@ -147,3 +147,20 @@ async def test_the_page_knows_the_placeholders_that_the_lab_refuses(page: Page, 
     )
 
     assert found == PLACEHOLDERS
+
+
+async def test_a_code_that_is_typed_in_another_way_leads_to_the_same_place(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "join": {"parameters": ["source"]}})
+    code = experiment["join_code"]
+
+    await page.goto(f"/join/({code}.)?source=poster")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_text("Step 1 of")).to_be_visible()
+    await page.goto(f"/join/{code}")
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("Step 1 of")).to_be_visible()
+
+    members = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
+    assert page.url.endswith(f"/take/{code}")
+    assert len([one for one in members if one["joined_at"]]) == 1
+    assert row_of(lab, experiment["id"])["parameter.source"] == "poster"

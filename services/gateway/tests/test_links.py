@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import text
@@ -30,11 +31,12 @@ async def taken(api: Api, code: str, key: str, **more: Any) -> tuple[int, dict[s
 async def test_a_link_says_what_it_leads_to(api: Api) -> None:
     page = {"title": "Buses", "text": "Ten minutes."}
     looks = {"accent": "#7a1f5c", "words": {"go_on": "Next"}}
-    experiment_id = await api.running(**FILE, join=page, language="de-CH", appearance=looks)
+    code = await code_of(api, await api.running(**FILE, join=page, language="de-CH", appearance=looks))
 
-    answer = await api.client.get(f"/v1/join/{await code_of(api, experiment_id)}")
+    answer = await api.client.get(f"/v1/join/{code}")
 
     assert answer.json() == {
+        "code": code,
         **page,
         "external_id_parameter": "PROLIFIC_PID",
         "parameters": [],
@@ -241,3 +243,54 @@ async def test_the_key_does_not_open_a_seat_that_an_agent_has_taken_over(api: Ap
     status, problem = await taken(api, code, "my-own-key")
 
     assert (status, problem["reason"]) == (409, "place_taken")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "aB3-x_Y7kLmN0pQr.",
+        "aB3-x_Y7kLmN0pQr,",
+        "(aB3-x_Y7kLmN0pQr)",
+        "“aB3-x_Y7kLmN0pQr”!",
+        " aB3-x_ Y7kLmN0pQr\u200b\t",
+        "AB3-X_Y7KLMN0PQR",
+        "aB3\u2013x_Y7kLmN0pQr",
+        "\uff41\uff22\uff13\uff0d\uff58\uff3f\uff39\uff17\uff4b\uff2c\uff4d\uff2e\uff10\uff50\uff31\uff52\u3002",
+    ],
+)
+async def test_a_code_is_found_as_people_type_it(api: Api, typed: str) -> None:
+    await rename(api, await api.running(**FILE), "aB3-x_Y7kLmN0pQr")
+
+    page = await api.client.get(f"/v1/join/{quote(typed)}")
+    status, _ = await taken(api, quote(typed), "my-own-key")
+
+    assert (page.status_code, status) == (200, 201)
+    assert page.json()["code"] == "aB3-x_Y7kLmN0pQr"
+
+
+async def test_the_code_of_a_group_is_found_as_people_type_it(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE cohorts SET join_code = 'gRoup-' || path"), {})
+
+    page = await api.client.get("/v1/join/GROUP-C2.")
+
+    assert page.json()["code"] == "gRoup-c2"
+    assert (await code_of(api, experiment_id)) != page.json()["code"]
+
+
+async def test_a_code_that_may_mean_two_leads_nowhere_unless_it_is_exact(api: Api) -> None:
+    for code in ("Twin", "tWIN"):
+        await rename(api, await api.running(**FILE), code)
+
+    exact = await api.client.get("/v1/join/tWIN")
+    inexact = [await api.client.get(f"/v1/join/{one}") for one in ("twin", "...", "%20", "twi", "Twins")]
+
+    assert exact.json()["code"] == "tWIN"
+    assert [one.status_code for one in inexact] == [404] * 5
+
+
+async def rename(api: Api, experiment_id: str, code: str) -> None:
+    async with api.database.transaction() as session:
+        known = {"id": experiment_id, "code": code}
+        await session.run(text("UPDATE experiments SET join_code = :code WHERE id = CAST(:id AS uuid)"), known)

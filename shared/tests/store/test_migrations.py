@@ -180,6 +180,7 @@ KEPT = {
     "r0027_when_members_went_on.py": "66023f82475500aaee7ccacbc4c41674fe8f0b33f4214b9e3fffa1ccf4ab3928",
     "r0028_empty_guest_lists.py": "500a8e22cd32ecf65f3557636820d3a54b86215d53350ee0604895ce0378b897",
     "r0029_languages_of_drafts.py": "095417729b40038daad427b9211f47e690efd7b3b63c31c8ba89aeab145d7518",
+    "r0030_codes_in_any_case.py": "92d4d623694d722af0244e02d630f0c2cf40034cabab5971df96e5de07921ded",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

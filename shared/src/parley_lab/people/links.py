@@ -1,6 +1,8 @@
 """Links by which people join: a code that leads to an experiment, or to one of its cohorts."""
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +35,7 @@ LinkState = Literal["open", "full", "paused", "over", "not_started"]
 class Link:
     """Where a code leads, and whether a place can be taken there now; `cohort_id` None: the whole experiment."""
 
+    code: str
     experiment_id: UUID
     cohort_id: UUID | None
     state: LinkState
@@ -63,20 +66,28 @@ _FIND = text(
     FROM led JOIN experiments e ON e.id = led.id
     """  # noqa: S608 - put together from constants
 )
+_IN_ANY_CASE: Final = text(
+    """
+    SELECT e.join_code FROM experiments e WHERE lower(e.join_code) = lower(:code)
+    UNION ALL SELECT c.join_code FROM cohorts c WHERE lower(c.join_code) = lower(:code) LIMIT 2
+    """
+)
 _STATES: Final[dict[str, LinkState]] = {"draft": "not_started", "paused": "paused", "ended": "over"}
 
 
 async def find(session: ReadSession, code: str) -> Link:
-    """What the code leads to.
+    """What the code leads to, also as people type it where that can mean only one.
 
     Raises:
         NotFound: it leads nowhere.
     """
     row = await session.first(_FIND, {"code": code})
     if row is None:
-        raise NotFound("This link belongs to no study.")
+        code = await _find_code_meant(session, code)
+        row = await session.one(_FIND, {"code": code})
     page: dict[str, Any] = row.page or {}
     return Link(
+        code=code,
         experiment_id=row.id,
         cohort_id=row.cohort_id,
         state=_STATES.get(row.status) or ("open" if row.has_place else "full"),
@@ -88,6 +99,24 @@ async def find(session: ReadSession, code: str) -> Link:
         record=row.record,
         secret=row.secret,
     )
+
+
+async def _find_code_meant(session: ReadSession, typed: str) -> str:
+    rows = await session.all(_IN_ANY_CASE, {"code": plain_code(typed)})
+    if len(rows) != 1:
+        raise NotFound("This link belongs to no study.")
+    found: str = rows[0].join_code
+    return found
+
+
+def plain_code(typed: str) -> str:
+    """A code without the spaces, quotes and marks of a sentence around it, in plain letters and hyphens.
+
+    Word processors make dashes of hyphens; keyboards for Chinese and Japanese write wide letters.
+    """
+    seen = comparable(unicodedata.normalize("NFKC", typed))
+    hyphens = "".join("-" if unicodedata.category(one) == "Pd" else one for one in seen)
+    return re.sub(r"^[^A-Za-z0-9_-]+|[^A-Za-z0-9_-]+$", "", hyphens)
 
 
 _ROOM_IS_OPEN: Final = text(f"SELECT {IS_OPEN.format(experiment='CAST(:experiment_id AS uuid)')} AS it")

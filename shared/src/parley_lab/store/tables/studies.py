@@ -70,6 +70,7 @@ experiments = Table(
     CheckConstraint("(status = 'paused') = (paused_at IS NOT NULL)", name="paused_at"),
     CheckConstraint("(status = 'paused') = (pause_reason IS NOT NULL)", name="paused_for_a_reason"),
     # The sweeps look for experiments that go on; those that have ended become many.
+    Index("ix_experiments_lower_join_code", text("lower(join_code)")),
     Index("ix_experiments_going_on", "status", postgresql_where=text("status IN ('running', 'paused')")),
 )
 
@@ -169,6 +170,7 @@ cohorts = Table(
     ForeignKeyConstraint(["experiment_id", "treatment_id"], ["treatments.experiment_id", "treatments.id"]),
     CheckConstraint("room_id IS NOT NULL OR NOT alone", name="alone_in_a_room"),
     Index(None, "experiment_id", "treatment_id"),
+    Index("ix_cohorts_lower_join_code", text("lower(join_code)")),
     Index("ix_cohorts_room_id", "room_id", postgresql_where=text("room_id IS NOT NULL")),
     one_of("status", COHORT_STATES, name="status"),
 )

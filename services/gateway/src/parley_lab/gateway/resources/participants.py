@@ -233,6 +233,8 @@ class Me(Resource):
 class JoinPageResource(Resource):
     """What a link leads to, before a person joins."""
 
+    code: str = Field(examples=["wN3cXW8Yw9yQ4mXb"])
+    """As it is written in the link, however it was typed."""
     title: str = Field(examples=["How we talk about buses"])
     text: str = Field(examples=["It takes ten minutes."])
     external_id_parameter: str = Field(examples=["PROLIFIC_PID"])

@@ -28,12 +28,14 @@ Code = Annotated[str, Path(max_length=100, pattern=NO_NUL, description="The last
 
 @router.get("/{code}", summary="What a link leads to")
 async def find(code: Code, context: InContext) -> JoinPageResource:
+    """A code with spaces or marks around it, or in another case, leads where the one code leads that it can mean."""
     async with context.database.read() as session:
         link = await links.find(session, code)
         appearance = await appearance_of(session, link.experiment_id)
         may_get_free = await links.may_get_free(session, link)
         full = await completion_of(session, link.experiment_id, "full") if link.state == "full" else None
     return JoinPageResource(
+        code=link.code,
         title=link.title,
         text=link.text,
         external_id_parameter=link.external_id_parameter,

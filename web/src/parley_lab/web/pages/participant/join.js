@@ -50,6 +50,8 @@ function Join({ lab }) {
     setFailure("");
     request("GET", `/v1/join/${encodeURIComponent(code)}`).then(
       async (found) => {
+        // The browser keeps the key of a place under its code: a code that was typed in another way would take a second place.
+        if (found.code && found.code !== code) return location.replace(`/join/${encodeURIComponent(found.code)}${location.search}${location.hash}`);
         // Without the words of the study one can join with those of the browser.
         if (found.language) await speak([found.language], lab).catch(console.error);
         takeOn(found.appearance);
