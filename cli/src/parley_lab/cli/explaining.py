@@ -1,7 +1,8 @@
-"""`parley validate --explain`: the questions of a stage as a person sees them, three rows of each arm."""
+"""`parley validate --explain`: the questions or tasks of a stage as people see them, three rows of each arm."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import Final
 from uuid import UUID
 
@@ -10,13 +11,14 @@ from parley_lab.base.errors import NotFound
 from parley_lab.base.meant_names import what_is_known
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Experiment, resolve
+from parley_lab.kinds import Questions
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.questions.answers import together
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.drawn_rows import asked_of, row_id_of
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.sheet import QuestionPage
-from parley_lab.kinds.stages import kind_of
+from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.views.builder import Facts, People, own_view
 from parley_lab.views.playing import drawn
 
@@ -50,10 +52,16 @@ def explained(experiment: Experiment, stage_id: str) -> list[str]:
 
 
 def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]:
+    questions = parts_of(stage).questions
+    if questions is not None and questions.outline({}):
+        return _of_tasks(stage, arms, seed, questions)
+    return _of_questions(stage, arms, seed)
+
+
+def _of_questions(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]:
     asked = _asked_of_person(stage, seed)
     rows = [[*questions] for _, questions in groupby(asked, row_id_of)] if asked[0].row else [[one] for one in asked]
-    told = f" ({', '.join(arms)})" if arms else ""
-    yield f"{stage.id}{told}: {_count(stage, rows, asked)}"
+    yield f"{_title(stage, arms)}: {_of_rows(stage, 'person', len(rows))}questions: {len(asked)}"
     for place, questions in enumerate(islice(rows, _ROWS_SHOWN), start=1):
         if (row := questions[0].row) is not None:
             levels = "".join(f", {name}: {level}" for name, level in row.levels.items())
@@ -66,11 +74,31 @@ def _of_arm(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterator[str]
         yield f"  ... and {len(rows) - _ROWS_SHOWN} more"
 
 
-def _count(stage: StageConfig, rows: Sequence[Sequence[BaseQuestion]], asked: Sequence[BaseQuestion]) -> str:
+def _title(stage: StageConfig, arms: Sequence[str]) -> str:
+    return f"{stage.id} ({', '.join(arms)})" if arms else stage.id
+
+
+def _of_rows(stage: StageConfig, who: str, asked: int) -> str:
     if not isinstance(stage, AskedOfRows) or stage.rows is None:
-        return f"questions: {len(asked)}"
-    drawn_of = f"rows: {len(stage.rows.listed)}, of which each person is asked {len(rows)}"
-    return f"{drawn_of}, questions: {len(asked)}"
+        return ""
+    return f"rows: {len(stage.rows.listed)}, of which each {who} is asked {asked}, "
+
+
+def _of_tasks(stage: StageConfig, arms: Sequence[str], seed: int, questions: Questions) -> Iterator[str]:
+    draws = drawn(stage, seed=seed, cohort_name="c1", arrived=())
+    (_, before), *tasks = questions.outline(draws)
+    by_row = [(row, [*same]) for row, same in groupby(tasks, itemgetter(0))]
+    has_rows = isinstance(stage, AskedOfRows) and stage.rows is not None
+    rows, shown = len(by_row), by_row[:_ROWS_SHOWN] if has_rows else by_row
+    yield f"{_title(stage, arms)}: {_of_rows(stage, 'group', rows)}tasks: {len(tasks)}"
+    yield from (f"  {line}" for line in before)
+    for place, (row, same) in enumerate(shown, start=1):
+        if row:
+            yield f"  row {row} ({place} of {rows})"
+        margin = "    " if row else "  "
+        yield from (f"{margin}{line}" for _, lines in same for line in lines)
+    if rows > len(shown):
+        yield f"  ... and {rows - len(shown)} more"
 
 
 def _asked_of_person(stage: StageConfig, seed: int) -> list[BaseQuestion]:

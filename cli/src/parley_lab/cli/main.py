@@ -250,7 +250,9 @@ def validate(
     explain: Annotated[
         str | None,
         typer.Option(
-            "--explain", metavar="STAGE", help="Also print three rows of the stage's questions as a person sees them."
+            "--explain",
+            metavar="STAGE",
+            help="Also print the stage's questions or tasks as people see them, of three rows.",
         ),
     ] = None,
     kinds: Kinds = None,
@@ -262,12 +264,12 @@ def validate(
     from parley_lab.cli.experiment_file import is_workbook
 
     if is_workbook(file):
-        _validate_workbook(file, draws)
+        _validate_workbook(file, draws, explain)
     else:
         _validate_experiment(file, data_dir, explain)
 
 
-def _validate_workbook(file: Path, draws: DrawsOption) -> None:
+def _validate_workbook(file: Path, draws: DrawsOption, explain: str | None) -> None:
     from parley_lab.cli.workbook_file import read_workbook
     from parley_lab.formats.workbook import compile_workbook
 
@@ -275,7 +277,11 @@ def _validate_workbook(file: Path, draws: DrawsOption) -> None:
     for warning in workbook.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     # Draws decide whether the file is valid: they are made now, before participants wait.
-    compile_workbook(workbook, draws=draws)
+    experiments = compile_workbook(workbook, draws=draws)
+    if explain is not None:
+        from parley_lab.cli.explaining import explained
+
+        typer.echo("\n".join(explained(experiments[0], explain)))
     design = workbook.designs[0]
     typer.echo(
         f"{file} is valid: {workbook.experiment_id!r}, experiments: {len(workbook.designs)}, "

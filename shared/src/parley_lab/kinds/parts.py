@@ -220,6 +220,14 @@ class Questions(ABC):
         """
         return None
 
+    def outline(self, draws: Mapping[str, Json]) -> Sequence[tuple[str, Sequence[str]]]:
+        """Lines with the texts that people read on the stage, task by task, each with the id of its row; before them
+        all, the lines of what they read before the first task.
+
+        Empty: the questions on the page of the stage say it. Called for `parley validate --explain`.
+        """
+        return ()
+
     def shown(self, answer: Json) -> Json:
         """What its author is shown of a stored answer: all of it, unless it holds more than the author knew.
 

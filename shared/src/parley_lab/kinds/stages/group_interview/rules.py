@@ -34,7 +34,7 @@ from parley_lab.kinds import (
 )
 from parley_lab.kinds.data import Answered
 from parley_lab.kinds.parts import FilledIn, WithoutAnswer
-from parley_lab.kinds.stages.group_interview import answers, checks, flow, page, tables, transcript
+from parley_lab.kinds.stages.group_interview import answers, checks, flow, outline, page, tables, transcript
 from parley_lab.kinds.stages.group_interview.config import (
     GroupInterviewStage,
     InterviewQuestion,
@@ -158,6 +158,11 @@ class InterviewQuestions(Questions):
     def question(self, view: OwnView, ask: Ask) -> Question | None:
         task = flow.task_of(self._stage, ask.key)
         return None if task is None else _Asked(self._stage, task, view)
+
+    def outline(self, draws: Mapping[str, Json]) -> list[tuple[str, list[str]]]:
+        tasks = flow.tasks_in_order(self._stage, draws)
+        told = [(task.row.id if task.row else "", outline.of_task(self._stage, task, draws)) for task in tasks]
+        return [("", outline.before_tasks(self._stage)), *told]
 
     def most_replies(self) -> int:
         """The number of questions of the role that has the most."""
