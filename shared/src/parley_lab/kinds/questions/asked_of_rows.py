@@ -13,6 +13,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     model_serializer,
     model_validator,
 )
@@ -63,13 +64,17 @@ Variants = Mapping[tuple[str, Combination], tuple[Any, ...]]
 
 class Written:
     """The questions as the file has them, and those of each row in each combination of levels. Stages with the same
-    fields are equal whatever was made of them."""
+    fields are equal whatever was made of them.
 
-    __slots__ = ("questions", "variants")
+    context: that in which the stage was read: the roles of its reader, if there is one.
+    """
 
-    def __init__(self, questions: Sequence[Json], variants: Variants) -> None:
+    __slots__ = ("context", "questions", "variants")
+
+    def __init__(self, questions: Sequence[Json], variants: Variants, context: Json) -> None:
         self.questions = questions
         self.variants = variants
+        self.context = context
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Written)
@@ -102,7 +107,7 @@ class AskedOfRows(StageConfig):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _asked_of_each(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _asked_of_each(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         rows, written = _rows_in(value, cls.asked)
         if rows is None:
             return handler(value)
@@ -110,15 +115,16 @@ class AskedOfRows(StageConfig):
             stage = handler({**value, "rows": rows, cls.asked: written_out(rows, written)})
         except ValidationError as error:
             raise placed_in_file(error, rows, cls.asked, len(written)) from None
-        return stage._of_rows(rows, written)
+        return stage._of_rows(rows, written, info.context)
 
     def with_items(self, items: Sequence[Mapping[str, Json]]) -> Self:
-        """The same questions about these rows."""
+        """The same questions about these rows, for the same reader."""
         assert self._written is not None
         fields = {**self.model_dump(exclude={"rows"}), self.asked: self._written.questions}
-        return type(self).model_validate({**fields, "rows": {"items": items}})
+        made = type(self).model_validate({**fields, "rows": {"items": items}}, context=self._written.context)
+        return made.of_reader() if self.is_of_reader else made
 
-    def _of_rows(self, rows: Rows, written: Sequence[Json]) -> Self:
+    def _of_rows(self, rows: Rows, written: Sequence[Json], context: Json) -> Self:
         made: Sequence[OfRow] = getattr(self, self.asked)
         asked = {question.id for question in made[: len(written)]}
         left = iter(made)
@@ -134,7 +140,7 @@ class AskedOfRows(StageConfig):
             )
         first = rows.combined({})
         found = self.model_copy(update={self.asked: tuple(one for row in rows.ids for one in variants[row, first])})
-        found._written = Written(written, variants)
+        found._written = Written(written, variants, context)
         return found
 
     @model_serializer(mode="wrap")

@@ -82,13 +82,15 @@ ShownQuestion = Annotated[
 def shown_questions(stage: QuestionPage, pages: Pages) -> list[dict[str, Json]]:
     """What a page is made of, for a model with `ShownQuestion`s."""
     return [
-        {**question.model_dump(), **_known_bounds(question), "show_if": rule_on_page(question, stage, pages)}
+        {**question.model_dump(), **_as_read(question), "show_if": rule_on_page(question, stage, pages)}
         for question in possible_questions(stage, pages)
     ]
 
 
-def _known_bounds(question: BaseQuestion) -> dict[str, Json]:
-    return {"minimum": question.least, "maximum": question.most} if isinstance(question, NumberQuestion) else {}
+def _as_read(question: BaseQuestion) -> dict[str, Json]:
+    """The fields that are written in another way than readers read them: a title may be in parts."""
+    bounds = {"minimum": question.least, "maximum": question.most} if isinstance(question, NumberQuestion) else {}
+    return {"title": question.title, **bounds}
 
 
 def rule_on_page(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> rules.Rule | None:
