@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.assigned import Balanced, ByCohort, Permutation
 from parley_lab.design import Experiment, resolve, validate
+from parley_lab.design.allocation import allocate
 from parley_lab.design.assigning import at_place, of_cohort, of_participant, values_of
+from parley_lab.people.assigning import planned
 
 FILE: dict[str, Any] = {
     "parley": 1,
@@ -93,9 +95,28 @@ def test_a_random_value_is_as_likely_as_its_weight() -> None:
 def test_the_value_of_a_cohort_is_that_of_its_plan() -> None:
     city = ByCohort(id="city", value="Altmere", cohorts={"north": "Berg"})
 
-    cities = [of_cohort([city], 1, "c1", name)["city"]["value"] for name in ("north", "north-2", "south")]
+    cities = [of_cohort([city], 1, "c1", plan)["city"]["value"] for plan in ("north", "south", None)]
 
-    assert cities == ["Berg", "Berg", "Altmere"]
+    assert cities == ["Berg", "Altmere", "Altmere"]
+
+
+def test_a_cohort_does_not_have_the_value_of_one_whose_id_its_own_begins_with() -> None:
+    pilots = [{"id": name, "seats": [{"persona": "ana"}]} for name in ("pilot", "pilot-2", "pilot-b")]
+    city = {"id": "city", "kind": "by_cohort", "value": "Altmere", "cohorts": {"pilot": "Berg"}}
+    found = experiment(cohorts=[{**pilots[0], "count": 1}, *pilots[1:]], assigned=[city, FILE["assigned"][0]])
+
+    assert cities_of(found) == {"pilot": "Berg", "pilot-2": "Altmere", "pilot-b": "Altmere"}
+
+
+def test_all_cohorts_of_a_plan_have_its_value() -> None:
+    assert cities_of(experiment()) == {"north-1": "Berg", "north-2": "Berg", "south": "Altmere"}
+
+
+def cities_of(found: Experiment) -> dict[str, Any]:
+    """The city of each cohort, by its name."""
+    cohorts = allocate(found, 1)
+    given = planned(found, cohorts, 1).cohorts
+    return {cohort.name: given[cohort.path]["city"]["value"] for cohort in cohorts}
 
 
 def test_a_participants_value_wins_over_the_cohorts_and_that_over_the_experiments() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from parley_lab.design import validate
+from parley_lab.design.allocation import allocate
 from parley_lab.kinds.stages import kinds
 from parley_lab.testing.experiment_files import CHOICE, INFO, SURVEY, TALK, complaints, file
 
@@ -357,3 +358,43 @@ def test_a_rule_whose_value_is_no_answer_to_its_question_says_what_is_one(rule: 
 )
 def test_a_rule_whose_value_can_be_an_answer_is_taken(rule: dict[str, Any]) -> None:
     assert validate(_ruled(rule)).stages
+
+
+def seats_of(cohort_id: str | None, count: int = 1, **fields: Any) -> dict[str, Any]:
+    named = {} if cohort_id is None else {"id": cohort_id}
+    return {**named, "count": count, "seats": [{"persona": "ana"}], **fields}
+
+
+@pytest.mark.parametrize(
+    ("cohorts", "where", "found"),
+    [
+        (
+            [seats_of("pilot", 3), seats_of("pilot-2")],
+            "cohorts[1].id",
+            "'pilot-2', as a cohort of cohorts[0] is called",
+        ),
+        (
+            [seats_of("pilot-1"), seats_of("pilot", 3)],
+            "cohorts[0].id",
+            "'pilot-1', as a cohort of cohorts[1] is called",
+        ),
+        (
+            [seats_of("pilot", seats=[{"persona": "ana", "count": 4}], groups_of=2), seats_of("pilot-2")],
+            "cohorts[1].id",
+            "'pilot-2', as a cohort of cohorts[0] is called",
+        ),
+        ([seats_of(None, 3), seats_of("c2")], "cohorts[1].id", "'c2', as a cohort of cohorts[0] is called"),
+        ([seats_of("pilot", 3), seats_of("pilot-4")], "", ""),
+        ([seats_of("pilot", 3), seats_of("pilot-02")], "", ""),
+        ([seats_of("pilot"), seats_of("pilot-1"), seats_of("pilot-1-1", 3)], "", ""),
+        ([seats_of("c1"), seats_of(None)], "", ""),
+    ],
+)
+def test_two_cohorts_have_no_name_in_common(cohorts: list[dict[str, Any]], where: str, found: str) -> None:
+    value = file(cohorts=cohorts)
+
+    if where:
+        assert complaints(value)[where] == (found, "an id that no other cohort has as its name")
+    else:
+        names = [one.name for one in allocate(validate(value), 1)]
+        assert len(names) == len(set(names))

@@ -1,11 +1,13 @@
 """Assigns treatments to cohorts or to their agents, and members to seats: seeded draws, known before anyone joins."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
 from parley_lab.base import seeds
+from parley_lab.base.errors import Problem
 from parley_lab.contracts.allocation import Allocation
 from parley_lab.contracts.experiment import CohortPlan
 from parley_lab.design.document import Experiment
@@ -61,6 +63,8 @@ class CohortAssignment:
     """Whether it is made when a person comes and no other has a place."""
     together: bool = False
     """Whether it is made of people who are there at a stage; then its arm is only one that it may get."""
+    plan_id: str | None = None
+    """The id of its plan in the file, which several cohorts may share; None: it has none."""
 
     @property
     def persona_ids(self) -> set[str]:
@@ -187,6 +191,49 @@ def _repeated(plans: Sequence[CohortPlan], seed: int) -> Iterator[tuple[CohortPl
             yield one, plan.id if plan.id is None or len(dealt) == 1 else f"{plan.id}-{number}"
 
 
+_NUMBERED: Final = re.compile(r"(?:(?P<base>.+)-|c)(?P<number>[1-9][0-9]*)")
+
+
+def repeated_names(plans: Mapping[int, CohortPlan]) -> Iterator[Problem]:
+    """Ids that another cohort of the file has as its name, such as `pilot-2` beside `pilot` with a count of 3.
+
+    Data and draws go by the name: two cohorts of one name would draw the same.
+    """
+    several = {name: index for index, plan in plans.items() if plan.cohorts > 1 for _, name in _named_by(plan)}
+    unnamed = _unnamed(plans)
+    for index, plan in plans.items():
+        for where, name in _named_by(plan) if plan.cohorts == 1 else ():
+            found = _NUMBERED.fullmatch(name)
+            if found is None:
+                continue
+            base, number = found["base"], int(found["number"])
+            if base is None:
+                other = next((at for at, numbers in unnamed.items() if number in numbers), None)
+            else:
+                other = several.get(base)
+            if other is not None and (base is None or number <= plans[other].cohorts):
+                what = f"{name!r}, as a cohort of cohorts[{other}] is called"
+                yield Problem(f"cohorts[{index}].{where}", what, "an id that no other cohort has as its name")
+
+
+def _unnamed(plans: Mapping[int, CohortPlan]) -> dict[int, range]:
+    """The numbers of the cohorts of each plan without an id."""
+    found: dict[int, range] = {}
+    next_number = 1
+    for index, plan in sorted(plans.items(), key=lambda one: one[1].made == "when_together"):
+        if plan.id is None:
+            found[index] = range(next_number, next_number + plan.cohorts)
+        next_number += plan.cohorts
+    return found
+
+
+def _named_by(plan: CohortPlan) -> list[tuple[str, str]]:
+    """The ids that name the cohorts of a plan, each with its place."""
+    kinds = () if plan.match is None else plan.match.kinds
+    of_kinds = [(f"match.kinds[{place}].id", kind.id) for place, kind in enumerate(kinds)]
+    return of_kinds or ([] if plan.id is None else [("id", plan.id)])
+
+
 def _dealt(plan: CohortPlan, rng: Random) -> Iterator[CohortPlan]:
     """The cohorts of a plan: as many like it as it says, or its seats in groups, in a drawn order."""
     for _ in range(plan.count):
@@ -215,4 +262,5 @@ def cohort_of(path: str, name: str | None, plan: CohortPlan, arm: Allocated) -> 
         draws=plan.draws,
         on_arrival=plan.made == "on_arrival",
         together=plan.made == "when_together",
+        plan_id=plan.id,
     )

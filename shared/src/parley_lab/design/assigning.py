@@ -29,12 +29,13 @@ def read(stored: Json) -> tuple[Assigned, ...]:
     return _ALL.validate_python(stored or ())
 
 
-def of_cohort(variables: Iterable[Assigned], seed: int, path: str, name: str) -> dict[str, Given]:
-    """What everybody of a cohort has: values by cohort, and orders of the cohort or of the whole experiment."""
+def of_cohort(variables: Iterable[Assigned], seed: int, path: str, plan_id: str | None) -> dict[str, Given]:
+    """What everybody of a cohort of this plan has: values by cohort, and orders of the cohort or of the whole
+    experiment."""
     found: dict[str, Given] = {}
     for one in variables:
         if isinstance(one, ByCohort):
-            found[one.id] = _given(_named(one, name), f"{path}/variable:{one.id}")
+            found[one.id] = _given(one.cohorts.get(plan_id or "", one.value), f"{path}/variable:{one.id}")
         elif isinstance(one, Permutation) and one.scope != "participant":
             found.update(_ordered(one, seed, path if one.scope == "cohort" else ""))
     return found
@@ -72,7 +73,7 @@ def of_seat(variables: Iterable[Assigned], seed: int, cohort: CohortAssignment, 
     path = cohort.seats[place].path
     arrived = (at_place(one, cohort.path, place + 1) for one in by_arrival(variables))
     own = {name: given for layer in arrived for name, given in layer.items()}
-    shared = of_cohort(variables, seed, cohort.path, cohort.name)
+    shared = of_cohort(variables, seed, cohort.path, cohort.plan_id)
     return values_of(shared, of_participant(variables, seed, path, cohort.seats[place].persona_id), own)
 
 
@@ -144,12 +145,6 @@ def _valid(value: Mapping[str, Json]) -> Iterator[tuple[int, Assigned]]:
 
 def _list(value: Json) -> Sequence[Json]:
     return value if isinstance(value, list) else ()
-
-
-def _named(one: ByCohort, name: str) -> Json:
-    """The value of the cohort, or of all cohorts of its plan: `north` for `north-2`."""
-    plan = name.rpartition("-")[0]
-    return one.cohorts.get(name, one.cohorts.get(plan, one.value))
 
 
 def _ordered(one: Permutation, seed: int, path: str) -> dict[str, Given]:

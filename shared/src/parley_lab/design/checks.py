@@ -19,6 +19,7 @@ from parley_lab.contracts.assigned import ByPersona, Permutation
 from parley_lab.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.contracts.join_page import OF_THE_PAGE, JoinPage
 from parley_lab.design import assigning, block_orders, left_out, meetings, own_arms, own_words, sequences, stand_ins
+from parley_lab.design.allocation import repeated_names
 from parley_lab.design.arms import Arms
 from parley_lab.design.complaints import LANGUAGE_EXPECTED, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
@@ -59,6 +60,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
     found = [
         *_unread_table(value),
         *_repeated_ids(parts),
+        *repeated_names(parts.cohorts),
         *assigning.problems(value),
         *_language(value),
         *_reserved_names(value),

@@ -36,7 +36,7 @@ def planned(experiment: Experiment, plan: Sequence[CohortAssignment], seed: int)
         return Planned({}, {}, {})
     counting = by_arrival(experiment.assigned)
     for cohort in plan:
-        cohorts[cohort.path] = of_cohort(experiment.assigned, seed, cohort.path, cohort.name)
+        cohorts[cohort.path] = of_cohort(experiment.assigned, seed, cohort.path, cohort.plan_id)
         for seat in cohort.seats:
             given = of_participant(experiment.assigned, seed, seat.path, seat.persona_id)
             for one in counting if seat.persona_id is not None else ():
@@ -97,7 +97,7 @@ async def given_at_opening(
     for seat in cohort.seats:
         counted = {} if seat.persona_id is None else await _counted(session, experiment_id, cohort.path, variables)
         seats[seat.path] = {**of_participant(variables, seed, seat.path, seat.persona_id), **counted}
-    return Planned({cohort.path: of_cohort(variables, seed, cohort.path, cohort.name)}, seats, {})
+    return Planned({cohort.path: of_cohort(variables, seed, cohort.path, cohort.plan_id)}, seats, {})
 
 
 async def _counted(

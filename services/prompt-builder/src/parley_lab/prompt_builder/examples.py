@@ -139,7 +139,7 @@ def _values(
     if path in seats:
         assigned = of_seat(experiment.assigned, seed, cohort, seats.index(path))
     else:
-        assigned = values_of(of_cohort(experiment.assigned, seed, cohort.path, cohort.name))
+        assigned = values_of(of_cohort(experiment.assigned, seed, cohort.path, cohort.plan_id))
     return {**assigned, **dict.fromkeys(resolved.names_of_readers)}
 
 
