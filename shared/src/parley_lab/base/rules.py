@@ -207,12 +207,23 @@ def decided(rule: AllOf | AnyOf | Comparison, known: Callable[[Comparison], Json
 
 def with_given(rule: AllOf | AnyOf | Comparison, known: Callable[[Comparison], JsonValue]) -> Rule:
     """The rule with what is known in its comparisons."""
+
+    def fill(one: Comparison) -> Comparison:
+        found = known(one)
+        return one if found is None else one.model_copy(update={"given": found})
+
+    return with_each(rule, fill)
+
+
+def with_each(
+    rule: AllOf | AnyOf | Comparison, change: Callable[[Comparison], Comparison]
+) -> AllOf | AnyOf | Comparison:
+    """The rule with each of its comparisons changed."""
     if isinstance(rule, AllOf):
-        return AllOf(all=tuple(with_given(part, known) for part in rule.all))
+        return AllOf(all=tuple(with_each(part, change) for part in rule.all))
     if isinstance(rule, AnyOf):
-        return AnyOf(any=tuple(with_given(part, known) for part in rule.any))
-    found = known(rule)
-    return rule if found is None else rule.model_copy(update={"given": found})
+        return AnyOf(any=tuple(with_each(part, change) for part in rule.any))
+    return change(rule)
 
 
 def in_words(rule: AllOf | AnyOf | Comparison) -> str:

@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from parley_lab.answers.advancing import mark_stepped, wake_agents
+from parley_lab.answers.advancing import end_member, mark_stepped, wake_agents
 from parley_lab.answers.answering import write_page
 from parley_lab.answers.asking import open_asks
 from parley_lab.answers.going_on import go_on
 from parley_lab.answers.page_times import READING, still_reads
 from parley_lab.base import seeds
+from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import PAGE, Blocked, Done, End, OwnView
 from parley_lab.kinds.kind import to_read
 from parley_lab.kinds.parts import lets_scripts_pass
 from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.members.alerts import raise_alert_about
+from parley_lab.members.guarding import WORK_FAILED
 from parley_lab.members.moved import after_step
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import Ahead, lock_standing, lock_standings, standing_of
@@ -128,7 +131,12 @@ async def _act(session: Session, standing: Standing, now: datetime, ahead: Ahead
         return None
     if await _still_reads(session, standing, stage, view, now):
         return None
-    standing = await _with_page(session, await _with_scripted(session, standing, stage, now), stage, now)
+    standing = await _with_scripted(session, standing, stage, now)
+    try:
+        standing = await _with_page(session, standing, stage, now)
+    except InvalidInput as error:
+        await _end_without_page(session, standing, stage, error, now)
+        return None
     view = standing.view(stage, now)
     may_stay = standing.member.player == "agent" or not lets_scripts_pass(parts)
     if may_stay:
@@ -164,7 +172,11 @@ async def _with_scripted(session: Session, standing: Standing, stage: StageConfi
 
 
 async def _with_page(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Standing:
-    """Store the page made of the member's entries, when it is complete and not stored yet."""
+    """Store the page made of the member's entries, when it is complete and not stored yet.
+
+    Raises:
+        InvalidInput: each entry was taken, and together they are no page that the stage takes.
+    """
     if PAGE in standing.facts.own(stage.id, standing.member.id):
         return standing
     completion = kind_of(stage).completion(stage, standing.view(stage, now))
@@ -172,6 +184,17 @@ async def _with_page(session: Session, standing: Standing, stage: StageConfig, n
         return standing
     write_page(session, standing, completion.page, now)
     return standing.with_answer(stage.id, PAGE, completion.page)
+
+
+async def _end_without_page(
+    session: Session, standing: Standing, stage: StageConfig, error: InvalidInput, now: datetime
+) -> None:
+    """End the part of an agent whose entries make no page: it would stay there for good, and others with it."""
+    names = ", ".join(one.where for one in error.problems)
+    reason = f"its answers make no page of the stage {stage.id}: {names or error.message}"
+    await end_member(session, standing, "failed", reason, now, cause=CAUSE)
+    words = f"The agent {standing.member.path} is out: {reason}."
+    await raise_alert_about(session, standing, f"{stage.id}/page", WORK_FAILED, words, now)
 
 
 async def _take_part(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> OwnView:

@@ -71,8 +71,8 @@ class NumberQuestion(NumericQuestion):
         return {name: one for name, one in bounds.items() if isinstance(one, AnsweredBound)}
 
     def of_row(self, row: AskedRow, show_if: Rule | None) -> Self:
-        """The same question as that of a row, which answers about the same row bound."""
-        own = {name: one for name, one in self.answered_bounds.items() if one.stage is None}
+        """The same question as that of a row. Answers about the same row bound it, or those about one that it names."""
+        own = {name: one for name, one in self.answered_bounds.items() if one.stage is None and not one.names_row}
         bounds = {name: one.model_copy(update={"question": named(row.id, one.question)}) for name, one in own.items()}
         return super().of_row(row, show_if).model_copy(update=bounds)
 

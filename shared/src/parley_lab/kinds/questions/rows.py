@@ -205,15 +205,15 @@ def with_row(value: Json, row: Mapping[str, Json]) -> Json:
 def in_row(rule: AnyRule, values: Mapping[str, Json], asked: Container[str], here: str) -> AnyRule:
     """The rule of a question in the row of these values: what it says of a question of this stage is said of the row's,
     and columns have their values."""
-    if isinstance(rule, rules.AllOf):
-        return rules.AllOf(all=tuple(in_row(part, values, asked, here) for part in rule.all))
-    if isinstance(rule, rules.AnyOf):
-        return rules.AnyOf(any=tuple(in_row(part, values, asked, here) for part in rule.any))
-    if rule.row is not None:
-        return rule.model_copy(update={"given": values.get(rule.row)})
-    if rule.stage in (None, here) and rule.question is not None and rule.question in asked:
-        return rule.model_copy(update={"question": named(str(values[ID]), rule.question)})
-    return rule
+
+    def say(one: rules.Comparison) -> rules.Comparison:
+        if one.row is not None:
+            return one.model_copy(update={"given": values.get(one.row)})
+        if one.stage in (None, here) and one.question is not None and one.question in asked:
+            return one.model_copy(update={"question": named(str(values[ID]), one.question)})
+        return one
+
+    return rules.with_each(rule, say)
 
 
 def filled_by_rows(fields: Json) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What replies that cannot be used still answer: for each question the newest answer that fits, else null and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import ValidationError
@@ -18,19 +18,33 @@ _LONGEST_EXCERPT: Final = 200
 
 def of_page(stage: QuestionPage, pages: Pages, replies: Sequence[UnusableReply]) -> Substitute:
     """One value for every question that is shown; a rule that looks at a missing answer is false."""
+    apart: dict[str, str] = {}
+    while True:
+        found = _without(apart, stage, pages, replies)
+        wrong = [*wrong_totals(stage, found.value, found.missing or {})]
+        if not wrong:
+            return found
+        for one in wrong:
+            # Numbers that do not make the sum say nothing alone, and bring up no question.
+            asked = next(ids for _, ids in stage.totals() if one.where in ids)
+            apart |= {name: f"expected were {one.expected}" for name in asked if name in found.value}
+
+
+def _without(
+    apart: Mapping[str, str], stage: QuestionPage, pages: Pages, replies: Sequence[UnusableReply]
+) -> Substitute:
+    """The page without the answers `apart`, each of which is missing for its reason."""
     kept: dict[str, Json] = {}
     missing: dict[str, str] = {}
     for question in stage.questions:
-        if is_shown(question, kept, stage, pages):
+        if not is_shown(question, kept, stage, pages):
+            continue
+        if question.id in apart:
+            found = Substitute(None, {question.id: apart[question.id]})
+        else:
             found = of_question(bounded(question, kept, pages), replies)
-            kept[question.id] = found.value
-            missing |= found.missing or {}
-    for wrong in [*wrong_totals(stage, kept, missing)]:
-        # Numbers that do not make the sum say nothing alone.
-        asked = next(ids for _, ids in stage.totals() if wrong.where in ids)
-        summed = [one for one in asked if one in kept]
-        kept |= dict.fromkeys(summed)
-        missing |= dict.fromkeys(summed, f"expected were {wrong.expected}")
+        kept[question.id] = found.value
+        missing |= found.missing or {}
     return Substitute(kept, missing)
 
 

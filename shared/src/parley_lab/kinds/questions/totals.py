@@ -120,6 +120,11 @@ class AnsweredBound(Document):
     question: str
     """The id of the question, whose answer is a number; of a row as in `everest.guess`."""
 
+    @property
+    def names_row(self) -> bool:
+        """Whether the question is that of one row. The ids of questions in a file have no point."""
+        return "." in self.question
+
     def found(self, answers: PageAnswer, pages: Mapping[str, PageAnswer]) -> Number | None:
         """The bound; None while its answer is not known."""
         page: Mapping[str, Any] = answers if self.stage is None else pages.get(self.stage, {})

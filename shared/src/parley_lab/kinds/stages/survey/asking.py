@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from pydantic import BaseModel
@@ -58,7 +59,7 @@ class SurveyQuestions(Questions):
         if stage.ask == "all_at_once":
             return [Ask(me.id, PAGE, "page")] if answers.possible_questions(asked_of(stage, view), pages) else []
         if stage.ask == "by_row":
-            return [Ask(me.id, key, "row") for key in entries.due_rows(ordered(stage, view), pages, view.own)[:1]]
+            return [Ask(me.id, key, "row") for key in islice(entries.due_rows(ordered(stage, view), view), 1)]
         due = entries.due(ordered(stage, view), pages, entries.given(stage, view))
         return [Ask(me.id, entries.key_of(question), "question") for question in due]
 
@@ -174,7 +175,7 @@ class WholePage(Question):
 
 
 class OneRow(WholePage):
-    """The questions of one row; the page is made of all rows."""
+    """The questions of one row, after those of the rows before it; the page is made of all rows."""
 
     def __init__(self, stage: SurveyStage, view: OwnView, pages: answers.Pages, key: str) -> None:
         super().__init__(stage, view, pages)
@@ -182,13 +183,13 @@ class OneRow(WholePage):
 
     @cached_property
     def _asked(self) -> SurveyStage:
-        found = entries.of_row(asked_of(self._stage, self._view), self._key)
+        found = entries.row_in_turn(asked_of(self._stage, self._view), self._key, self._view)
         assert found is not None
         return found
 
     @cached_property
     def _ordered(self) -> SurveyStage:
-        found = entries.of_row(ordered(self._stage, self._view), self._key)
+        found = entries.row_in_turn(ordered(self._stage, self._view), self._key, self._view)
         assert found is not None
         return found
 

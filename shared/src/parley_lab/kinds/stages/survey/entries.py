@@ -4,17 +4,21 @@ An entry is the answer to one question, stored under a key of its own. After eve
 questions are shown: a hidden one is never asked.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby, takewhile
 from typing import Final
 
 from parley_lab.base import rules
 from parley_lab.kinds import Json, OwnView
-from parley_lab.kinds.questions.answers import Pages, is_shown, possible_questions
+from parley_lab.kinds.questions.answers import Pages, bounded, earlier_pages, is_shown, possible_questions
+from parley_lab.kinds.questions.drawn_rows import row_id_of
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.stages.survey.config import SurveyStage
 
 _PREFIX: Final = "question:"
 _OF_ROW: Final = "row:"
+_ROWS_BEFORE: Final = " "
+"""The stage of answers about earlier rows, while a rule is decided by them; no stage of a file has this id."""
 
 
 def key_of(question: BaseQuestion) -> str:
@@ -49,10 +53,47 @@ def given(stage: SurveyStage, view: OwnView) -> dict[str, Json]:
     return {**of_rows, **{question_id: view.own[key] for question_id, key in keys.items() if key in view.own}}
 
 
-def due_rows(stage: SurveyStage, pages: Pages, own: Container[str]) -> list[str]:
+def row_in_turn(stage: SurveyStage, key: str, view: OwnView) -> SurveyStage | None:
+    """The same as it is asked when its turn has come: what was answered about earlier rows is known."""
+    found = of_row(stage, key)
+    if found is None:
+        return None
+    first, answered = found.questions[0].id, given(stage, view)
+    earlier = takewhile(lambda one: one.id != first, stage.questions)
+    before = {one.id: answered[one.id] for one in earlier if one.id in answered}
+    return _knowing(found, before, earlier_pages(view))
+
+
+def _knowing(row: SurveyStage, before: Mapping[str, Json], pages: Pages) -> SurveyStage:
+    """The questions of a row that may come up after these answers about earlier rows, with what is left of rules."""
+    asked: list[BaseQuestion] = []
+    mine = {one.id for one in row.questions}
+
+    def place(one: rules.Comparison) -> rules.Comparison:
+        is_of_row = one.stage not in (None, row.id) or one.question is None or one.question in mine
+        return one if is_of_row else one.model_copy(update={"stage": _ROWS_BEFORE})
+
+    for question in row.questions:
+        rule = None if question.show_if is None else rules.with_each(question.show_if, place)
+        if rule is not None and any(one.stage == _ROWS_BEFORE for _, one in rules.comparisons(rule)):
+            known = {**pages, _ROWS_BEFORE: before}
+            if rules.is_out_of_reach(rule, known, row.id):
+                continue
+            question = question.model_copy(update={"show_if": rules.remaining(rule, known, row.id)})
+        asked.append(bounded(question, before, {}))
+    return row.model_copy(update={"questions": tuple(asked)})
+
+
+def due_rows(stage: SurveyStage, view: OwnView) -> Iterator[str]:
     """The keys of the rows that are still to be asked, in their order; none whose questions are all out of reach."""
-    rows = dict.fromkeys(one.row.id for one in possible_questions(stage, pages) if one.row is not None)
-    return [key for key in map(key_of_row, rows) if key not in own]
+    answered, pages, before = given(stage, view), earlier_pages(view), dict[str, Json]()
+    for row_id, questions in groupby(stage.questions, row_id_of):
+        asked, key = tuple(questions), key_of_row(row_id)
+        if key not in view.own:
+            row = stage.model_copy(update={"questions": asked})
+            if possible_questions(_knowing(row, before, pages), pages):
+                yield key
+        before |= {one.id: answered[one.id] for one in asked if one.id in answered}
 
 
 def due(stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> list[BaseQuestion]:

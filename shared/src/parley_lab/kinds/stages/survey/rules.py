@@ -55,7 +55,7 @@ class Survey(StageKind[SurveyStage]):
         question = None if ask is None else entries.question_of(mine, ask.key)
         if question is not None:
             return [Block(entries.in_words(mine, question, view))]
-        row = None if ask is None else entries.of_row(mine, ask.key)
+        row = None if ask is None else entries.row_in_turn(mine, ask.key, view)
         if row is not None:
             asked = "\n".join(block.text for block in display.asked_in(row, view))
             return [Block(entries.after_answers(mine, view, asked))]
@@ -130,7 +130,7 @@ class Survey(StageKind[SurveyStage]):
 def _is_left(stage: SurveyStage, view: OwnView, given: Mapping[str, Json]) -> bool:
     """Whether something is still to be asked of an agent that is asked in parts."""
     mine, pages = ordered(stage, view), answers.earlier_pages(view)
-    return bool(entries.due_rows(mine, pages, view.own) if stage.ask == "by_row" else entries.due(mine, pages, given))
+    return any(entries.due_rows(mine, view)) if stage.ask == "by_row" else bool(entries.due(mine, pages, given))
 
 
 def _without_rows(stage: SurveyStage) -> Iterator[Problem]:

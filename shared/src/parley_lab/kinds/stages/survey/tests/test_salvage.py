@@ -140,3 +140,26 @@ def test_cells_of_missing_answers_are_empty_and_prompts_say_so() -> None:
     (block,) = KIND.prompt(STAGE, view)
     assert block.text.count("(no answer)") == 3
     assert KIND.completion(STAGE, view) == Done()
+
+
+def test_a_question_that_numbers_without_their_total_brought_up_gets_no_answer() -> None:
+    share = {"kind": "number", "title": "How much?", "minimum": 0, "group": "shares"}
+    over = {"question": "rent", "operator": "greater_than", "value": 20}
+    stage = SurveyStage.model_validate(
+        {
+            "id": "page",
+            "groups": {"shares": {"total": {"equals": 100}}},
+            "questions": [
+                {**share, "id": "rent"},
+                {**share, "id": "food"},
+                {"id": "why", "kind": "text", "title": "Why?", "show_if": over},
+                {"id": "less", "kind": "number", "title": "Less?", "maximum": {"question": "rent"}},
+            ],
+        }
+    )
+
+    found = whole_page(stage).without_answer([wrote(rent=30, food=30, why="Rents are high.", less=90)])
+
+    assert isinstance(found, Substitute)
+    assert found.value == {"rent": None, "food": None, "less": 90}
+    assert set(missing(found)) == {"rent", "food"}

@@ -7,8 +7,9 @@ from uuid import UUID
 from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, Member, OwnView
 from parley_lab.kinds.questions.own_order import OrderDraws
-from parley_lab.kinds.stages import kind_of, read_stage
+from parley_lab.kinds.stages import read_stage
 from parley_lab.kinds.stages.survey.config import SurveyStage
+from parley_lab.kinds.stages.survey.rules import KIND
 from parley_lab.testing.views import own
 
 ADA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ada"))
@@ -30,7 +31,7 @@ def view() -> OwnView:
 
 
 def titles(stage: SurveyStage) -> list[str]:
-    return [one.title for one in kind_of(stage).page(stage, view()).questions]
+    return [one.title for one in KIND.page(stage, view()).questions]
 
 
 def test_a_page_shows_a_title_in_paragraphs_as_one_text() -> None:
@@ -49,7 +50,7 @@ def test_tasks_of_profiles_keep_the_parts_of_their_reader() -> None:
 def test_an_agent_reads_its_part_in_the_tasks_of_profiles() -> None:
     stage = survey(CHOOSE, roles=["buyer"], rows=TASKS)
 
-    prompt = kind_of(stage).prompt(stage, view(), Ask(ADA.id, PAGE, "page"))
+    prompt = KIND.prompt(stage, view(), Ask(ADA.id, PAGE, "page"))
 
     assert "".join(block.text for block in prompt).count("You are the buyer.") == 2
 
