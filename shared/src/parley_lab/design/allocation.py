@@ -199,10 +199,10 @@ def repeated_names(plans: Mapping[int, CohortPlan]) -> Iterator[Problem]:
 
     Data and draws go by the name: two cohorts of one name would draw the same.
     """
-    several = {name: index for index, plan in plans.items() if plan.cohorts > 1 for _, name in _named_by(plan)}
-    unnamed = _unnamed(plans)
+    several = {name: index for index, plan in plans.items() if plan.cohorts > 1 for _, name in _ids_of(plan)}
+    unnamed = _number_unnamed(plans)
     for index, plan in plans.items():
-        for where, name in _named_by(plan) if plan.cohorts == 1 else ():
+        for where, name in _ids_of(plan) if plan.cohorts == 1 else ():
             found = _NUMBERED.fullmatch(name)
             if found is None:
                 continue
@@ -216,7 +216,7 @@ def repeated_names(plans: Mapping[int, CohortPlan]) -> Iterator[Problem]:
                 yield Problem(f"cohorts[{index}].{where}", what, "an id that no other cohort has as its name")
 
 
-def _unnamed(plans: Mapping[int, CohortPlan]) -> dict[int, range]:
+def _number_unnamed(plans: Mapping[int, CohortPlan]) -> dict[int, range]:
     """The numbers of the cohorts of each plan without an id."""
     found: dict[int, range] = {}
     next_number = 1
@@ -227,7 +227,7 @@ def _unnamed(plans: Mapping[int, CohortPlan]) -> dict[int, range]:
     return found
 
 
-def _named_by(plan: CohortPlan) -> list[tuple[str, str]]:
+def _ids_of(plan: CohortPlan) -> list[tuple[str, str]]:
     """The ids that name the cohorts of a plan, each with its place."""
     kinds = () if plan.match is None else plan.match.kinds
     of_kinds = [(f"match.kinds[{place}].id", kind.id) for place, kind in enumerate(kinds)]
