@@ -1,5 +1,6 @@
 """Tables of personas in spreadsheets, and workbooks in OpenDocument."""
 
+import json
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
@@ -84,10 +85,14 @@ def source(**fields: Any) -> PersonasFrom:
 
 
 def personas(content: bytes, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
-    file = """\
-{"parley": 1, "name": "Table", "personas_from": {"file": "people.x"},
- "stages": [{"id": "page", "kind": "info", "lines": ["x"]}], "cohorts": [{"seats": [{"each_row": true}]}]}"""
-    found = load(file, "x.json", read_table=lambda _: read_table(source(**fields), content)).personas
+    file = {
+        "parley": 1,
+        "name": "Table",
+        "personas_from": {"file": "people.x", **fields},
+        "stages": [{"id": "page", "kind": "info", "lines": ["x"]}],
+        "cohorts": [{"seats": [{"each_row": True}]}],
+    }
+    found = load(json.dumps(file), "x.json", read_table=lambda named: read_table(named, content)).personas
     return [(one.id, dict(one.attributes)) for one in found]
 
 
@@ -97,6 +102,37 @@ def test_a_spreadsheet_has_its_numbers_and_flags_as_such(write: Any) -> None:
         ("R_1a", {"age": 30, "income": 1234.5, "is_member": True}),
         ("bo", {"age": None, "income": "n/a", "is_member": False}),
     ]
+
+
+def formatted(value: Any, number_format: str) -> bytes:
+    book = Workbook()
+    for row in (["id", "x"], ["ana", value]):
+        book.worksheets[0].append(row)
+    book.worksheets[0]["B2"].number_format = number_format
+    content = BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format"), [(1234567, "#,##0"), (12.5, '"$"#,##0.00'), (0.25, "0%"), (1e9, "0.00E+00")]
+)
+def test_a_number_with_a_format_of_its_own_is_a_number_where_numbers_are_wanted(
+    value: float, number_format: str
+) -> None:
+    content = formatted(value, number_format)
+
+    assert personas(content, numbers=["x"]) == [("ana", {"x": value})]
+
+
+@pytest.mark.parametrize(("value", "number_format"), [(True, "General"), (DAY, "yyyy-mm-dd"), ("12 kg", "General")])
+def test_flags_dates_and_texts_are_no_numbers(value: Any, number_format: str) -> None:
+    content = formatted(value, number_format)
+
+    with pytest.raises(InvalidInput) as refused:
+        personas(content, numbers=["x"])
+
+    assert [one.where for one in refused.value.problems] == ["people.x Sheet!A2, x"]
 
 
 @pytest.mark.parametrize("write", [xlsx, ods])

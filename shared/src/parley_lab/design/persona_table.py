@@ -17,7 +17,7 @@ from parley_lab.contracts.experiment import Persona, PersonaId
 from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design import assigning
 from parley_lab.design.complaints import translate, with_a_point
-from parley_lab.design.tables import Row, Table, Value, number_in, read_csv
+from parley_lab.design.tables import Row, Table, Value, read_csv
 from parley_lab.design.treatments import merged
 
 Json = Any
@@ -155,7 +155,7 @@ def _records(source: PersonasFrom, table: Table) -> list[_Record]:
 def _record(source: PersonasFrom, names: Sequence[str], row: Row) -> _Record:
     shown = dict(zip(names, row.cells, strict=True))
     values = {names[index]: value for index, value in row.values.items()}
-    numbers = {name: number_in(shown[name]) for name in source.numbers if name not in values}
+    numbers = {name: row.number(names.index(name)) for name in source.numbers}
     values |= {name: number for name, number in numbers.items() if number is not None}
     return _Record(row.where, shown, values)
 
@@ -214,8 +214,9 @@ def _bad_rows(source: PersonasFrom, names: Sequence[str], table: Table) -> Itera
             yield Problem(where, repr(persona_id), expected)
         seen.setdefault(persona_id, row.where.removeprefix(f"{source.file} "))
         for name in source.numbers:
-            cell = row.cells[names.index(name)]
-            if cell.strip() and number_in(cell) is None:
+            place = names.index(name)
+            cell = row.cells[place]
+            if cell.strip() and row.number(place) is None:
                 yield Problem(f"{row.where}, {name}", repr(cell), with_a_point(cell.strip()) or "a number")
 
 

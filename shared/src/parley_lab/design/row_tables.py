@@ -14,7 +14,7 @@ from parley_lab.base.meant_names import unknown
 from parley_lab.contracts.personas_from import PersonasFrom
 from parley_lab.design.complaints import with_a_point
 from parley_lab.design.persona_table import ReadTable
-from parley_lab.design.tables import Row, Table, number_in
+from parley_lab.design.tables import Row, Table
 
 Json = Any
 _WITH_STAGES: Final = ("stages", "treatments", "factors")
@@ -117,7 +117,7 @@ def without_unread_tables(problems: Sequence[Problem], *, is_told: bool) -> list
 def _item(names: list[str], row: Row, numbers: Json) -> dict[str, Json]:
     """Braces in a cell are escaped: nothing is filled into what a table holds. An empty cell is no value."""
     return {
-        name: row.values.get(place, number_in(cell)) if name in numbers else texts.escaped(cell)
+        name: row.number(place) if name in numbers else texts.escaped(cell)
         for place, (name, cell) in enumerate(zip(names, row.cells, strict=True))
         if cell.strip()
     }
@@ -146,5 +146,5 @@ def _bad_cells(row: Row, names: list[str], numbers: list[Json]) -> Iterator[Prob
             yield Problem(
                 f"{row.where}, {name}", row.flaws[place], "a text: format the column as Text, and type it again"
             )
-        elif name in numbers and cell.strip() and place not in row.values and number_in(cell) is None:
+        elif name in numbers and cell.strip() and row.number(place) is None:
             yield Problem(f"{row.where}, {name}", repr(cell), with_a_point(cell.strip()) or "a number")

@@ -35,6 +35,11 @@ class Row:
     values: Mapping[int, Value] = field(default_factory=dict)
     flaws: Mapping[int, str] = field(default_factory=dict)
 
+    def number(self, position: int) -> int | float | None:
+        """The number in this cell, whatever the format in which it is shown; None: it is none, or a flag."""
+        value = self.values.get(position)
+        return number_in(self.cells[position]) if value is None or isinstance(value, bool | str) else value
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
