@@ -108,3 +108,65 @@ def test_an_arena_has_a_curve_over_alpha_where_opponents_play_by_chance(tmp_path
 
     assert (found.id, found.rows) == ("cooperation-over-alpha", 1)
     assert chart(tmp_path, found.id).rows == [["Tit", 0.25, 0.3, None, None]]
+
+
+ARMS = [
+    pytest.param([], [], [""], id="no arms"),
+    pytest.param(["cold"], ["cold"], [""], id="one arm"),
+    pytest.param(["cold", "hot"], ["cold", "hot"], ["cold", "hot"], id="two arms"),
+    pytest.param([f"arm-{number}" for number in range(8)], [], [""], id="too many arms"),
+]
+
+
+@pytest.mark.parametrize(("arms", "curves", "drawn"), ARMS)
+def test_figures_of_an_arena_draw_each_arm_or_all_together_but_never_both(
+    tmp_path: Path, arms: Sequence[str], curves: Sequence[str], drawn: Sequence[str]
+) -> None:
+    columns = ("player", "name", "arm", "round", "count", "mean", "low", "high")
+    write(tmp_path, "cooperation_over_time", columns, *(("t", "Tit", arm, 1, 2, 0.5, "", "") for arm in ["", *curves]))
+    columns = ("player", "name", "arm", "mean", "low", "high", "games")
+    write(tmp_path, "payoffs", columns, *(("t", "Tit", arm, 2.5, "", "", 3) for arm in ["", *arms]))
+
+    curve, points = (chart(tmp_path, one) for one in ("cooperation-over-time", "payoffs"))
+
+    assert [{one.id: one.rows for one in chart_heads(tmp_path)}[one.id] for one in (curve, points)] == [len(drawn)] * 2
+    for found, channel in ((curve, "strokeDash"), (points, "yOffset")):
+        arm = found.columns.index("arm")
+        assert [row[arm] for row in found.rows] == [*drawn]
+        told_apart = [layer["encoding"].get(channel) for layer in found.spec["layer"]]
+        told_apart.append(found.spec["encoding"].get(channel))
+        assert any(told_apart) == (len(drawn) > 1)
+
+
+def test_a_question_that_is_a_number_in_one_arm_and_options_in_another_has_a_chart_of_each(tmp_path: Path) -> None:
+    age = ("before", "", "age", "How old?")
+    write(tmp_path, "participants", ("status", "treatment", "player"), ("completed", "a", "person"))
+    write(
+        tmp_path,
+        "answers",
+        ANSWERS,
+        ("c1/m1", "a", *age, "integer", 41, "", "valid"),
+        ("c2/m1", "b", *age, "text", "old", "Over 40", "valid"),
+        ("c3/m1", "c", *age, "text", "Guess!", "", "valid"),
+        ("c4/m1", "d", *age, "number", 41.5, "", "valid"),
+    )
+
+    found = [(one.id, one.title, one.rows) for one in chart_heads(tmp_path)[1:]]
+
+    assert found == [
+        ("answers-before-age-numbers", "How old? (numbers)", 2),
+        ("answers-before-age-options", "How old? (options)", 1),
+    ]
+    assert chart(tmp_path, "answers-before-age-numbers").rows == [["c1/m1", "a", 41.0, ""], ["c4/m1", "d", 41.5, ""]]
+    assert chart(tmp_path, "answers-before-age-options").rows == [["c2/m1", "b", "old", "Over 40"]]
+
+
+def test_free_texts_of_an_arm_are_left_out_of_the_chart_of_a_question_with_numbers(tmp_path: Path) -> None:
+    lines = [
+        ("c1/m1", "a", "before", "", "age", "Age", "text", "So.", "", "valid"),
+        ("c2/m1", "b", "before", "", "age", "Age", "integer", 41, "", "valid"),
+    ]
+    write(tmp_path, "answers", ANSWERS, *lines)
+
+    assert [(one.id, one.title, one.rows) for one in chart_heads(tmp_path)] == [("answers-before-age", "Age", 1)]
+    assert chart(tmp_path, "answers-before-age").rows == [["c2/m1", "b", 41.0, ""]]

@@ -104,7 +104,7 @@ def test_a_spreadsheet_has_its_numbers_and_flags_as_such(write: Any) -> None:
     ]
 
 
-def formatted(value: Any, number_format: str) -> bytes:
+def with_format(value: Any, number_format: str) -> bytes:
     book = Workbook()
     for row in (["id", "x"], ["ana", value]):
         book.worksheets[0].append(row)
@@ -120,14 +120,14 @@ def formatted(value: Any, number_format: str) -> bytes:
 def test_a_number_with_a_format_of_its_own_is_a_number_where_numbers_are_wanted(
     value: float, number_format: str
 ) -> None:
-    content = formatted(value, number_format)
+    content = with_format(value, number_format)
 
     assert personas(content, numbers=["x"]) == [("ana", {"x": value})]
 
 
 @pytest.mark.parametrize(("value", "number_format"), [(True, "General"), (DAY, "yyyy-mm-dd"), ("12 kg", "General")])
 def test_flags_dates_and_texts_are_no_numbers(value: Any, number_format: str) -> None:
-    content = formatted(value, number_format)
+    content = with_format(value, number_format)
 
     with pytest.raises(InvalidInput) as refused:
         personas(content, numbers=["x"])

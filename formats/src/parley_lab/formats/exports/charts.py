@@ -1,7 +1,6 @@
 """Charts of an experiment: Vega-Lite specifications over rows of its data files, which pages and notebooks draw."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -24,6 +23,10 @@ _MOST_VALUES: Final = 11
 _NUMBERS: Final = ("integer", "number")
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _COOPERATION: Final = {"domain": [0, 1]}
+_ALL_ARMS: Final = ""
+"""In place of an arm, in tables of an arena: all arms together."""
+_DASHES: Final = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (12, 3), (1, 4), (8, 2, 2, 2, 2, 2))
+"""The lines of the arms have these, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a chart takes of a table: `only` says which rows, `numbers` which columns are numbers."""
+    """What a chart takes of a table: `only` has the cells of its rows by column, `numbers` the columns of numbers."""
 
     id: str
     title: str
@@ -50,7 +53,7 @@ class _Wanted:
     columns: Sequence[str]
     spec: Spec
     numbers: Sequence[str] = ()
-    only: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ def _choose(folder: Path, wanted: _Wanted) -> Iterator[tuple[str, ...]]:
     """The rows of a chart: whether they are made up, then the cells that it draws."""
     names, values = tuple(wanted.only), tuple(wanted.only.values())
     for row in _rows(folder, wanted.table, (*names, "made_up", *wanted.columns)):
-        if row[: len(names)] == values:
+        if all(cell in chosen for cell, chosen in zip(row, values, strict=False)):
             yield row[len(names) :]
 
 
@@ -150,11 +153,11 @@ def _length(folder: Path, table: str) -> int:
     return sum(1 for _ in _rows(folder, table, ())) if known is None else known
 
 
-def _by_arm(arms: Sequence[str]) -> Mapping[str, Any]:
-    """Bars of the arms side by side, where they can be told apart."""
+def _by_arm(arms: Sequence[str], column: str = "treatment") -> Mapping[str, Any]:
+    """Bars of the arms side by side, where they can be told apart; `column` has the arm."""
     if not 1 < len(arms) <= _MOST_ARMS:
         return {}
-    arm = {"field": "treatment", "type": "nominal", "title": "arm"}
+    arm = {"field": column, "type": "nominal", "title": "arm"}
     return {"color": arm, "yOffset": arm}
 
 
@@ -182,35 +185,60 @@ def _flow(arms: Sequence[str]) -> _Wanted:
 _OF_ANSWERS: Final = ("stage", "field", "label", "type", "value", "text", "key", "status", "row")
 
 
+@dataclass(slots=True)
+class _Answers:
+    """The answers to a question of a page that are numbers, or those that are options."""
+
+    stage: str
+    name: str
+    label: str
+    are_numbers: bool
+    count: int = 0
+    types: set[str] = field(default_factory=set)
+    values: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+
+
 def _of_answers(folder: Path, arms: Sequence[str]) -> Iterator[tuple[_Wanted, int]]:
-    """A chart for each question of a page whose answers are numbers or options, and how many of them there are."""
-    questions: dict[tuple[str, str], tuple[str, bool, set[str]]] = {}
-    counts: Counter[tuple[str, str]] = Counter()
-    for stage, field_name, label, kind, value, text, key, status, row in _rows(folder, "answers", _OF_ANSWERS):
-        if key or status != "valid":
-            continue
-        counts[stage, field_name] += 1
+    """A chart for each question of a page whose answers are numbers or options, and how many of them there are.
+
+    A question may be a number in one arm and have options in another: then it has two.
+    """
+    found: dict[tuple[str, str, bool], _Answers] = {}
+    for stage, name, label, kind, value, text, key, status, row in _rows(folder, "answers", _OF_ANSWERS):
         is_number = kind in _NUMBERS
-        if is_number or (text != "" and "." not in field_name.removeprefix(f"{row}.")):
-            questions.setdefault((stage, field_name), (label, is_number, set()))[2].add(value)
-    for (stage, name), (label, is_number, values) in list(questions.items())[:_MOST_QUESTIONS]:
-        wanted = _Wanted(
-            f"answers-{stage}-{name}",
-            label or name,
-            "answers",
-            ("path", "treatment", "value", "text"),
-            {
-                "mark": "bar",
-                "encoding": {
-                    "y": _value(is_number, len(values)),
-                    "x": _count("answers"),
-                    **_by_arm(arms),
-                },
+        is_option = text != "" and "." not in name.removeprefix(f"{row}.")
+        if key or status != "valid" or not (is_number or is_option):
+            continue
+        answers = found.setdefault((stage, name, is_number), _Answers(stage, name, label, is_number))
+        answers.count += 1
+        answers.types.add(kind)
+        answers.values.add(value)
+        answers.texts.add(text)
+    for (stage, name, is_number), answers in list(found.items())[:_MOST_QUESTIONS]:
+        yield _bars(answers, arms, is_one_of_two=(stage, name, not is_number) in found), answers.count
+
+
+def _bars(answers: _Answers, arms: Sequence[str], *, is_one_of_two: bool) -> _Wanted:
+    sort = "numbers" if answers.are_numbers else "options"
+    which = {"stage": answers.stage, "field": answers.name, "key": "", "status": "valid"}
+    shown = {} if answers.are_numbers else {"text": answers.texts}
+    return _Wanted(
+        f"answers-{answers.stage}-{answers.name}{f'-{sort}' if is_one_of_two else ''}",
+        f"{answers.label or answers.name}{f' ({sort})' if is_one_of_two else ''}",
+        "answers",
+        ("path", "treatment", "value", "text"),
+        {
+            "mark": "bar",
+            "encoding": {
+                "y": _value(answers.are_numbers, len(answers.values)),
+                "x": _count("answers"),
+                **_by_arm(arms),
             },
-            numbers=("value",) if is_number else (),
-            only={"stage": stage, "field": name, "key": "", "status": "valid"},
-        )
-        yield wanted, counts[stage, name]
+        },
+        numbers=("value",) if answers.are_numbers else (),
+        only={**{name: {cell} for name, cell in which.items()}, "type": answers.types, **shown},
+    )
 
 
 def _value(is_number: bool, count: int) -> Spec:
@@ -270,9 +298,18 @@ def _of_games(folder: Path) -> Iterator[_Wanted]:
     is_dilemma = not (folder / "first_action.csv").is_file()
     word, title = ("cooperation", "cooperates") if is_dilemma else ("first_action", "takes the first action")
     yield _heat_map(word, title)
-    yield _curves(word)
+    yield _curves(word, _apart(folder, f"{word}_over_time"))
     yield _over_alpha(word)
-    yield _payoffs()
+    yield _payoffs(_apart(folder, "payoffs"))
+
+
+def _apart(folder: Path, table: str) -> Sequence[str]:
+    """The arms that the rows of this table are drawn for; only that of all arms together, where it is one or too many.
+
+    A table has the rows of all arms together beside those of each: they are never drawn at once.
+    """
+    arms = [arm for arm in dict.fromkeys(arm for (arm,) in _rows(folder, table, ("arm",))) if arm]
+    return arms if 1 < len(arms) <= _MOST_ARMS else [_ALL_ARMS]
 
 
 def _leaderboard(convention: str) -> _Wanted:
@@ -289,7 +326,7 @@ def _leaderboard(convention: str) -> _Wanted:
             },
         },
         numbers=("rank", "score"),
-        only={"convention": convention},
+        only={"convention": (convention,)},
     )
 
 
@@ -320,26 +357,33 @@ def _heat_map(table: str, title: str) -> _Wanted:
     )
 
 
-def _curves(word: str) -> _Wanted:
+def _curves(word: str, arms: Sequence[str]) -> _Wanted:
+    """A line of each player, in other dashes for each arm."""
     round_number = {"field": "round", "type": "quantitative", "axis": {"tickMinStep": 1}, "title": "round"}
     player = {"field": "name", "type": "nominal", "title": "player"}
     share = {"type": "quantitative", "scale": _COOPERATION, "title": word.replace("_", " ")}
+    dashes = {"domain": [*arms], "range": _DASHES[: len(arms)]}
+    arm = {"field": "arm", "type": "nominal", "title": "arm"}
+    is_split = len(arms) > 1
+    area: Spec = {"detail": arm} if is_split else {}
+    line: Spec = {"strokeDash": {**arm, "scale": dashes}} if is_split else {}
     return _Wanted(
         "cooperation-over-time",
         f"{_beginning(word)} over rounds",
         f"{word}_over_time",
-        ("name", "round", "mean", "low", "high"),
+        ("name", "arm", "round", "mean", "low", "high"),
         {
             "encoding": {"x": round_number, "color": player},
             "layer": [
                 {
                     "mark": {"type": "area", "opacity": 0.12},
-                    "encoding": {"y": {"field": "low", **share}, "y2": {"field": "high"}},
+                    "encoding": {"y": {"field": "low", **share}, "y2": {"field": "high"}, **area},
                 },
-                {"mark": "line", "encoding": {"y": {"field": "mean", **share}}},
+                {"mark": "line", "encoding": {"y": {"field": "mean", **share}, **line}},
             ],
         },
         numbers=("round", "mean", "low", "high"),
+        only={"arm": arms},
     )
 
 
@@ -363,7 +407,7 @@ def _over_alpha(word: str) -> _Wanted:
     )
 
 
-def _payoffs() -> _Wanted:
+def _payoffs(arms: Sequence[str]) -> _Wanted:
     player = {"field": "name", "type": "nominal", "sort": {"field": "mean", "order": "descending"}, "title": None}
     return _Wanted(
         "payoffs",
@@ -371,7 +415,7 @@ def _payoffs() -> _Wanted:
         "payoffs",
         ("name", "arm", "mean", "low", "high", "games"),
         {
-            "encoding": {"y": player},
+            "encoding": {"y": player, **_by_arm(arms, "arm")},
             "layer": [
                 {
                     "mark": "rule",
@@ -387,4 +431,5 @@ def _payoffs() -> _Wanted:
             ],
         },
         numbers=("mean", "low", "high", "games"),
+        only={"arm": arms},
     )
