@@ -124,8 +124,8 @@ def test_figures_of_an_arena_draw_each_arm_or_all_together_but_never_both(
 ) -> None:
     columns = ("player", "name", "arm", "round", "count", "mean", "low", "high")
     write(tmp_path, "cooperation_over_time", columns, *(("t", "Tit", arm, 1, 2, 0.5, "", "") for arm in ["", *curves]))
-    columns = ("player", "name", "arm", "mean", "low", "high", "games")
-    write(tmp_path, "payoffs", columns, *(("t", "Tit", arm, 2.5, "", "", 3) for arm in ["", *arms]))
+    columns_of_payoffs = ("player", "name", "arm", "mean", "low", "high", "games")
+    write(tmp_path, "payoffs", columns_of_payoffs, *(("t", "Tit", arm, 2.5, "", "", 3) for arm in ["", *arms]))
 
     curve, points = (chart(tmp_path, one) for one in ("cooperation-over-time", "payoffs"))
 

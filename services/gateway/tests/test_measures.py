@@ -1,6 +1,7 @@
 """An arena over REST: compose it, run it, read its measures, download its rounds; real models fail closed."""
 
 import io
+import threading
 import zipfile
 from typing import Any
 from uuid import UUID
@@ -8,6 +9,8 @@ from uuid import UUID
 import pytest
 
 from parley_lab.gateway.testing import FILE, Api
+from parley_lab.kinds.data import Report
+from parley_lab.kinds.stages.matrix_game.reporting import GamesReporter
 from parley_lab.orchestrator.playing_out import play_out
 
 pytestmark = pytest.mark.postgres
@@ -59,6 +62,25 @@ async def test_rounds_are_downloaded_with_tables_and_figures(api: Api) -> None:
     assert {"rounds.csv", "games.csv", "pairs.csv", "measures.csv", "leaderboard.csv", "cautions.csv"} <= names
     assert {"cooperation.svg", "cooperation_over_time.svg", "payoffs.svg"} <= names
     assert len(rounds) == 1 + 3 * 2 * 50
+
+
+async def test_reports_are_made_beside_the_event_loop(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_in: list[int] = []
+    make = GamesReporter.report
+
+    def note(reporter: GamesReporter) -> Report | None:
+        made_in.append(threading.get_ident())
+        return make(reporter)
+
+    monkeypatch.setattr(GamesReporter, "report", note)
+    experiment_id = await played(api)
+
+    for what in ("measures", "export"):
+        found = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/{what}")
+        assert found.status_code == 200
+
+    assert len(made_in) == 2
+    assert threading.get_ident() not in made_in
 
 
 async def test_measures_are_the_owners_only(api: Api) -> None:

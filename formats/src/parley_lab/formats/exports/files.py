@@ -80,9 +80,7 @@ async def export(
                 marks = _marks(experiment, called, made_up)
                 reporters = await _reporters(session, experiment.id)
                 counts.update(await _write_tables(session, experiment, folder, reporters, marks, most_rows))
-                found = _reports_of(reporters.values())
-                for report in found:
-                    counts.update(_write_report(report, folder, marks, {*counts}))
+                found = await asyncio.to_thread(_write_reports, [*reporters.values()], folder, marks, counts)
         manifest = _manifest(experiment, called, counts, now, made_up)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
@@ -223,7 +221,7 @@ async def reports(session: Session, experiment_id: UUID) -> list[Report]:
         if table in reporters:
             async for row in reads.cohort_stages(session, experiment_id, [*stage_ids], rows.read_by_stage(arms)):
                 _report(reporters[table], row, [*rows.own_rows(row, arms)])
-    return _reports_of(reporters.values())
+    return await asyncio.to_thread(_reports_of, [*reporters.values()])
 
 
 def _reports_of(reporters: Iterable[Reporter]) -> list[Report]:
@@ -233,6 +231,16 @@ def _reports_of(reporters: Iterable[Reporter]) -> list[Report]:
 async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Reporter]:
     tables = _stages_with_tables(await _arms(session, experiment_id))
     return {table: table.reporter([*stage_ids]) for table, stage_ids in tables.items() if table.reporter is not None}
+
+
+def _write_reports(
+    reporters: Iterable[Reporter], folder: Path, marks: Mapping[str, Any], counts: dict[str, int]
+) -> list[Report]:
+    """Write the files of all reports, and add their numbers of rows to the counts. It may take many seconds."""
+    found = _reports_of(reporters)
+    for report in found:
+        counts.update(_write_report(report, folder, marks, {*counts}))
+    return found
 
 
 def _write_report(

@@ -1,5 +1,6 @@
 """The figures of an arena, and the tables of their values."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -120,11 +121,14 @@ def _by_arm(
     seats: Mapping[str, Sequence[_Seat]], players: Iterable[str], arms: Sequence[str]
 ) -> dict[tuple[str, str], list[_Seat]]:
     """The seats of each player in all arms together and in each of them."""
-    return {
-        (player, arm): [seat for seat in seats[player] if arm in (ALL_ARMS, seat.arm)]
-        for player in players
-        for arm in dict.fromkeys([ALL_ARMS, *arms])
-    }
+    found: dict[tuple[str, str], list[_Seat]] = {}
+    for player in players:
+        found |= {(player, arm): [] for arm in dict.fromkeys([ALL_ARMS, *arms])}
+        for seat in seats[player]:
+            for arm in {ALL_ARMS, seat.arm}:
+                if (player, arm) in found:
+                    found[player, arm].append(seat)
+    return found
 
 
 def _pooled(arms: Sequence[str]) -> str:
@@ -193,7 +197,7 @@ def _total_in_words(scores: Sequence[Estimate], seats: Sequence[_Seat]) -> str:
 
 def _against(games: Sequence[tuple[str, PlayedGame]], names: Mapping[str, str], word: str) -> Plot:
     rates = cooperation_rates(game for _, game in games)
-    played = {pair: sum(set(pair) == set(game.players) for _, game in games) for pair in rates}
+    played = Counter(pair for _, game in games for pair in {game.players, game.players[::-1]})
     rows = [
         {
             "player": player,
@@ -205,7 +209,7 @@ def _against(games: Sequence[tuple[str, PlayedGame]], names: Mapping[str, str], 
         }
         for (player, opponent), rate in sorted(rates.items())
     ]
-    each = sorted(set(played.values())) or [0]
+    each = sorted({played[pair] for pair in rates}) or [0]
     count = f"{each[0]}" if len(each) == 1 else f"{each[0]} to {each[-1]}"
     many = f"{count} game" if each == [1] else f"{count} games"
     heading = Heading(

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from parley_lab.kinds.data import Report
+from parley_lab.kinds.stages.matrix_game.arena.games import Pairing, PlayedGame, games_from, with_pairs
+from parley_lab.kinds.stages.matrix_game.arena.plots import plots
 from parley_lab.kinds.stages.matrix_game.arena.standings import pairings
 from parley_lab.kinds.stages.matrix_game.payoffs import Payoffs
 from parley_lab.kinds.stages.matrix_game.play import play
@@ -203,3 +205,28 @@ def test_cooperation_over_alpha_is_that_with_opponents_who_play_by_chance() -> N
 
     assert found == {("TFT", 0.0): 0.02, ("TFT", 0.5): 0.02, ("TFT", 1.0): 1.0}
     assert "cooperation_over_alpha" not in reported(*games[:1])
+
+
+class Counting(list[tuple[str, PlayedGame]]):
+    """Games that count how often all of them are read."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[tuple[str, PlayedGame]]:
+        self.reads += 1
+        return super().__iter__()
+
+
+def test_figures_read_the_games_as_often_whatever_the_number_of_pairings() -> None:
+    few, many = (
+        Counting(
+            ("", games_from([*with_pairs([*rows(a, b, f"c{number}")], Pairing())])[0])
+            for number, (a, b) in enumerate(pairings(players))
+        )
+        for players in (FIVE[:2], FIVE)
+    )
+
+    for games in (few, many):
+        plots(games, {}, is_dilemma=True)
+
+    assert few.reads == many.reads > 0
