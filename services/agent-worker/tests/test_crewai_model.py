@@ -1,6 +1,7 @@
 """The crewai model against a fake endpoint: what is sent, what is read, and that one attempt is one call."""
 
 import asyncio
+import socket
 import warnings
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,10 +12,12 @@ from parley_lab.agent_worker.models import build_models
 from parley_lab.agent_worker.models.crewai_model import (
     CrewAIModel,
     agent_arguments,
+    failure_of,
     is_installed,
     llm_arguments,
     task_text,
 )
+from parley_lab.contracts.endpoints import read_endpoints
 from parley_lab.contracts.model_keys import NO_KEYS, read_model_keys
 from parley_lab.contracts.models import ChatMessage, ModelRequest, ModelSettings
 from parley_lab.contracts.providers import CREWAI_KEY_VARIABLES
@@ -91,6 +94,33 @@ async def test_a_vendor_without_a_key_is_not_called() -> None:
     reply = await CrewAIModel(NO_KEYS).reply(a_request())
 
     assert (reply.status, reply.error) == ("auth_error", "there is no key for the models of 'openai'")
+
+
+async def test_a_host_that_no_one_knows_may_be_known_later() -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        raise socket.gaierror("Name or service not known")
+
+    base_url = "http://models.example.org/v1"
+    endpoints = read_endpoints({"PARLEY_ALLOWED_BASE_URLS": base_url}, is_open=False)
+    model = CrewAIModel(NO_KEYS, endpoints=endpoints, resolver=resolve)
+
+    reply = await model.reply(a_request(settings={"base_url": base_url}))
+
+    assert (reply.status, reply.can_retry) == ("unreachable", True), reply.error
+
+
+def test_a_server_that_takes_no_connection_is_unreachable() -> None:
+    class ConnectTimeout(Exception):
+        pass
+
+    class APITimeoutError(Exception):
+        pass
+
+    wrapped, alone = APITimeoutError("Request timed out."), APITimeoutError("Request timed out.")
+    wrapped.__cause__ = ConnectTimeout()
+
+    assert failure_of(wrapped, NO_KEYS).status == "unreachable"
+    assert failure_of(alone, NO_KEYS).status == "timeout"
 
 
 def test_crewai_is_served_where_it_is_installed() -> None:

@@ -1,10 +1,14 @@
 """The guard of outgoing calls: the address that was looked at is the one that is connected to."""
 
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
+from parley_lab.agent_worker.models.claude_model import ClaudeModel
+from parley_lab.agent_worker.models.endpoint_model import EndpointModel
 from parley_lab.agent_worker.models.openai_model import OpenAIModel
 from parley_lab.contracts.endpoints import read_endpoints
 from parley_lab.contracts.model_keys import NO_KEYS
@@ -30,15 +34,17 @@ class Names:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-async def call(base_url: str, allowed: str, names: Names) -> ModelReply:
+async def call(
+    base_url: str, allowed: str, names: Names, of_vendor: type[EndpointModel] = OpenAIModel, **settings: Any
+) -> ModelReply:
     endpoints = read_endpoints({"PARLEY_ALLOWED_BASE_URLS": allowed}, is_open=False)
-    model = OpenAIModel(NO_KEYS, endpoints=endpoints, resolver=names)
+    model = of_vendor(NO_KEYS, endpoints=endpoints, resolver=names)
     try:
         return await model.reply(
             ModelRequest(
                 path="c1/m1/talk/call:1",
                 seed=1,
-                settings=ModelSettings(base_url=base_url),
+                settings=ModelSettings(base_url=base_url, **settings),
                 messages=(ChatMessage(role="user", content="Hello"),),
                 reply_schema={"type": "object", "properties": {}},
             )
@@ -126,11 +132,41 @@ async def test_an_address_that_is_not_allowed_is_refused_before_anything_is_reso
     assert (names.asked, endpoint.calls) == ([], [])
 
 
-async def test_a_name_that_no_one_knows_may_be_known_later() -> None:
+@pytest.mark.parametrize("of_vendor", [OpenAIModel, ClaudeModel])
+@pytest.mark.parametrize("problem", [socket.gaierror("Name or service not known"), TimeoutError("no name server")])
+async def test_a_name_that_no_one_knows_may_be_known_later(of_vendor: type[EndpointModel], problem: OSError) -> None:
     class Unknown(Names):
         async def __call__(self, host: str, port: int) -> Sequence[str]:
-            raise socket.gaierror("Name or service not known")
+            raise problem
 
-    reply = await call("http://models.example.org/v1", "http://models.example.org", Unknown([]))
+    reply = await call("http://models.example.org/v1", "http://models.example.org", Unknown([]), of_vendor)
 
     assert (reply.status, reply.can_retry) == ("unreachable", True)
+    assert str(problem) in (reply.error or "")
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes no connection and refuses none."""
+    with socket.socket() as server, ExitStack() as stack:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        port = int(server.getsockname()[1])
+        for _ in range(8):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.1", port))
+        yield port
+
+
+@pytest.mark.parametrize("of_vendor", [OpenAIModel, ClaudeModel])
+@pytest.mark.parametrize("allowed", ["*", "http://models.example.org 127.0.0.0/8"])
+async def test_a_server_that_takes_no_connection_is_unreachable(
+    silent_port: int, of_vendor: type[EndpointModel], allowed: str
+) -> None:
+    host = "127.0.0.1" if allowed == "*" else "models.example.org"
+    allowed = allowed.replace(".org", f".org:{silent_port}")
+
+    reply = await call(f"http://{host}:{silent_port}", allowed, Names(["127.0.0.1"]), of_vendor, timeout_seconds=1.0)
+
+    assert (reply.status, reply.can_retry) == ("unreachable", True), reply.error

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from parley_lab.agent_worker.models.completions import judge
 from parley_lab.agent_worker.models.endpoint_errors import redact, retry_after_seconds, status_of_http
-from parley_lab.agent_worker.models.guard import AddressRefused, allowed_addresses
+from parley_lab.agent_worker.models.guard import AddressRefused, Resolve, allowed_addresses, resolve
 from parley_lab.contracts.addresses import host_of
 from parley_lab.contracts.endpoints import OPEN, Endpoints
 from parley_lab.contracts.model_keys import ModelKeys
@@ -63,17 +63,29 @@ class CrewAIModel:
     connections: where `endpoints` are restricted, a host is checked before the call, and the library resolves it again.
     """
 
-    def __init__(self, keys: ModelKeys, *, elsewhere: Collection[str] = (), endpoints: Endpoints = OPEN) -> None:
+    def __init__(
+        self,
+        keys: ModelKeys,
+        *,
+        elsewhere: Collection[str] = (),
+        endpoints: Endpoints = OPEN,
+        resolver: Resolve = resolve,
+    ) -> None:
         self._keys = keys
         self._elsewhere = elsewhere
         self._endpoints = endpoints
+        self._resolver = resolver
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="crewai")
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         vendor, base_url = vendor_of(request.settings.model), request.settings.base_url
         if vendor not in CREWAI_KEY_VARIABLES or self._keys.missing(vendor, base_url):
             return ModelReply(status="auth_error", error=f"there is no key for the models of {vendor!r}")
-        if problem := await self._refusal(vendor, base_url):
+        try:
+            problem = await self._refusal(vendor, base_url)
+        except OSError as error:
+            return ModelReply(status="unreachable", error=redact(f"no connection to {base_url}: {error}", self._keys))
+        if problem is not None:
             return ModelReply(status="bad_request", error=f"the address of the model is refused: {problem}")
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._threads, _library)
@@ -88,15 +100,21 @@ class CrewAIModel:
         return reply.model_copy(update={"endpoint": endpoint, "has_list_price": not is_elsewhere})
 
     async def _refusal(self, vendor: str, base_url: str | None) -> str | None:
+        """Why the address may not be called; None when it may.
+
+        Raises:
+            OSError: its host has no address.
+        """
         problem = self._endpoints.problem(vendor, base_url)
         if problem is None and not self._keys.is_own(vendor, base_url):
             problem = _unsafe_elsewhere(vendor)
         if problem is not None or base_url is None or self._endpoints.is_open:
             return problem
         parts = urlsplit(base_url)
+        host, port = parts.hostname or "", parts.port or 443
         try:
-            await allowed_addresses(self._endpoints, vendor, base_url, parts.hostname or "", parts.port or 443)
-        except (AddressRefused, OSError) as error:
+            await allowed_addresses(self._endpoints, vendor, base_url, host, port, resolver=self._resolver)
+        except AddressRefused as error:
             return str(error)
         return None
 
@@ -120,7 +138,7 @@ def _ask(request: ModelRequest, keys: ModelKeys) -> ModelReply:
     try:
         model = library.OneCall(inner=library.LLM(**llm_arguments(request, api_key)))
     except Exception as error:  # noqa: BLE001 - whatever a vendor's library says of the settings
-        return _failure_of(error, keys)
+        return failure_of(error, keys)
     reply = _answer_of(library, model, request, keys)
     return reply.model_copy(update={"endpoint": _host_called(model)})
 
@@ -131,9 +149,9 @@ def _answer_of(library: SimpleNamespace, model: Any, request: ModelRequest, keys
         library.Task(description=task_text(request), expected_output=_EXPECTED, agent=agent).execute_sync(agent)
     except Exception as error:  # noqa: BLE001 - the agent's own troubles with a reply do not matter
         if model.outcome is None:
-            return _failure_of(error, keys)
+            return failure_of(error, keys)
     if isinstance(model.outcome, Exception):
-        return _failure_of(model.outcome, keys)
+        return failure_of(model.outcome, keys)
     return _read(model, request)
 
 
@@ -204,7 +222,8 @@ def _read(model: Any, request: ModelRequest) -> ModelReply:
     )
 
 
-def _failure_of(error: Exception, keys: ModelKeys) -> ModelReply:
+def failure_of(error: Exception, keys: ModelKeys) -> ModelReply:
+    """The reply for an error of a vendor's library."""
     causes = list(_causes(error))
     known = [status for status in map(_status_of, causes) if status is not None]
     # Vendors' libraries wrap a failed connection into errors that say less.
@@ -232,7 +251,7 @@ def _status_of(error: BaseException) -> ModelStatus | None:
         code = getattr(error, "code", None)
         return status_of_http(http_status, {code.casefold()} if isinstance(code, str) else (), str(error))
     name = type(error).__name__
-    if isinstance(error, ConnectionRefusedError | gaierror) or name == "ConnectError":
+    if isinstance(error, ConnectionRefusedError | gaierror) or name in ("ConnectError", "ConnectTimeout"):
         return "unreachable"
     if "ContextLength" in name:
         return "too_long"

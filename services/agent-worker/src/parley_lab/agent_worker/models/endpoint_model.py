@@ -45,6 +45,8 @@ _MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name t
 # CPU each in one pool, 1.3 ms in pools of 64.
 _CALLS_PER_CLIENT: Final = 8
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
+_CONNECT_SHARE: Final = 0.5
+"""The most of a call's time that connecting may take, so that a server that is away shows before the time is over."""
 _KEPT_OF_CUT: Final = 20_000
 _CUT: Final = "parley_cut"
 """Marks an answer whose body was cut, in the extensions of the HTTP library."""
@@ -163,23 +165,23 @@ class EndpointModel:
         seconds = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._call(base_url, request)
-        except (TimeoutError, self._library.APITimeoutError):
-            return ModelReply(status="timeout", error=f"no reply within {seconds:g} s")
+                answer = await self._call(base_url, request, seconds)
+        except TimeoutError:
+            return _timed_out(seconds)
         except self._library.APIStatusError as error:
             return self._refused_by_status(base_url, error.response)
         except self._library.APIConnectionError as error:
-            if isinstance(error.__cause__, AddressRefused):
-                raise error.__cause__ from None
+            cause = error.__cause__
+            if isinstance(cause, AddressRefused):
+                raise cause from None
             # A request that broke off later than this may have reached the model.
-            if isinstance(error.__cause__, self._http.ConnectError):
-                return self._failure("unreachable", f"no connection to {_host(base_url)}: {error.__cause__}")
-            return self._failure("unavailable", f"{error.message} {error.__cause__ or ''}")
+            if isinstance(cause, self._http.ConnectError | self._http.ConnectTimeout):
+                return self._failure("unreachable", f"no connection to {_host(base_url)}: {cause}".rstrip(": "))
+            if isinstance(error, self._library.APITimeoutError):
+                return _timed_out(seconds)
+            return self._failure("unavailable", f"{error.message} {cause or ''}")
         except getattr(self._library, self.wire.error) as error:
             return self._failure("error", str(error))
-        except OSError as error:
-            # The host has no address. Some versions of the library raise this error as it is.
-            return self._failure("unreachable", f"no connection to {_host(base_url)}: {error}")
         return with_full_context(self._read(base_url, answer, request), request)
 
     async def aclose(self) -> None:
@@ -187,12 +189,16 @@ class EndpointModel:
         for client in (client for of_one_address in clients.values() for client in of_one_address):
             await client.library.close()
 
-    async def _call(self, base_url: str, request: ModelRequest) -> Any:
+    async def _call(self, base_url: str, request: ModelRequest, seconds: float) -> Any:
         client = self._free_client(base_url)
         client.calls_in_flight += 1
         try:
             body = request_body(base_url, request)
-            return await client.library.post(self.wire.path, body=body, cast_to=self._http.Response)
+            # Only connecting has a time-out here: the caller limits the whole call, so a slow trickle of bytes cannot
+            # extend it.
+            connect = min(_CONNECT_TIMEOUT_SECONDS, _CONNECT_SHARE * seconds)
+            options = {"timeout": self._http.Timeout(None, connect=connect)}
+            return await client.library.post(self.wire.path, body=body, cast_to=self._http.Response, options=options)
         finally:
             client.calls_in_flight -= 1
 
@@ -208,11 +214,8 @@ class EndpointModel:
     def _make_client(self, base_url: str) -> Any:
         http, tls = self._http, _tls(self._http)
         limits = http.Limits(max_connections=2 * _CALLS_PER_CLIENT, max_keepalive_connections=_CALLS_PER_CLIENT)
-        # Only connecting has a time-out here: `reply` limits the whole call, so a slow trickle of bytes cannot extend
-        # it.
-        timeout = http.Timeout(None, connect=_CONNECT_TIMEOUT_SECONDS)
         # A redirect would take the key and the call to an address that was not checked.
-        options = {"limits": limits, "timeout": timeout, "follow_redirects": False, "verify": tls}
+        options = {"limits": limits, "follow_redirects": False, "verify": tls}
         if not self._endpoints.is_open:
             # A proxy of the environment would connect in our place, to addresses that were not checked.
             options |= {"transport": self._guard(base_url, limits), "trust_env": False}
@@ -227,7 +230,6 @@ class EndpointModel:
             api_key=key or _NO_KEY,
             base_url=base_url if base_url.endswith(self.wire.root) else f"{base_url.rstrip('/')}{self.wire.root}",
             max_retries=0,
-            timeout=timeout,
             default_headers=self.wire.headers or None,
             default_query=self._query if is_own else None,
             http_client=_bounded_client(http)(self._longest_reply_bytes, **options),
@@ -350,6 +352,10 @@ async def _keep_to_ourselves(key: str | None, header: str | None, kept: Set[str]
         del request.headers[name]
     if key is not None:
         request.headers[header or "Authorization"] = key if header is not None else f"Bearer {key}"
+
+
+def _timed_out(seconds: float) -> ModelReply:
+    return ModelReply(status="timeout", error=f"no reply within {seconds:g} s")
 
 
 def _refused_address(problem: str) -> ModelReply:

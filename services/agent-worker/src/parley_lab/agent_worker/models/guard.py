@@ -39,7 +39,10 @@ async def allowed_addresses(
 
 
 class GuardedTransport:
-    """Wraps a transport of httpx, for the calls that go to `base_url`."""
+    """Wraps a transport of httpx, for the calls that go to `base_url`.
+
+    `unreachable`: the transport's errors of a failed connection; a host without an address raises the first of them.
+    """
 
     def __init__(
         self,
@@ -56,6 +59,7 @@ class GuardedTransport:
         self._vendor = vendor
         self._base_url = base_url
         self._unreachable = unreachable
+        self._no_connection = unreachable[0]
         self._resolver = resolver
 
     async def __aenter__(self) -> "GuardedTransport":
@@ -70,9 +74,13 @@ class GuardedTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         host, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
-        addresses = await allowed_addresses(
-            self._endpoints, self._vendor, self._base_url, host, port, resolver=self._resolver
-        )
+        try:
+            addresses = await allowed_addresses(
+                self._endpoints, self._vendor, self._base_url, host, port, resolver=self._resolver
+            )
+        except OSError as error:
+            # As the transport itself says it: vendors' libraries differ in what they make of other errors.
+            raise self._no_connection(str(error)) from error
         for address in addresses[:-1]:
             try:
                 return await self._inner.handle_async_request(_at(request, address))
