@@ -18,7 +18,7 @@ from parley_lab.base import seeds
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import InvalidInput, NotFound
 from parley_lab.base.logs import correlation
-from parley_lab.base.replies import OpenThought, after_thoughts
+from parley_lab.base.replies import OpenThought, after_thoughts, fields_in_text
 from parley_lab.base.urgency import is_urgent
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import STILL_IN
@@ -309,11 +309,13 @@ def _with_fields(question: Question, attempt: Attempt) -> ModelReply:
     if not _is_text(attempt):
         return reply
     try:
-        fields = question.read_text(after_thoughts(reply.words))
+        text = after_thoughts(reply.words)
+        fields = question.read_text(text)
     except InvalidInput as error:
         raise Invalid(error.message) from error
     except OpenThought as error:
         raise Invalid(str(error)) from error
+    fields = fields_in_text(question.reply_model(), text) if fields is None else fields
     if fields is None:
         raise Invalid(reply.error or "the reply is not a JSON object")
     return reply.model_copy(update={"status": "ok", "parsed": fields, "error": None})

@@ -4,15 +4,17 @@ Schemas for providers, and answers of people over REST, are strict: every field,
 that is read with `read` may be written in other forms, as long as it plainly means one thing (`spellings`).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, TypeAdapter, ValidationInfo, model_validator
+from pydantic.fields import FieldInfo
 
-from parley_lab.base.replies import orders, spellings
+from parley_lab.base.replies import meant, orders, spellings
 from parley_lab.base.replies.thoughts import after_thoughts
 from parley_lab.base.storable import is_storable_number, is_storable_text
 
@@ -21,9 +23,11 @@ Json = Any
 
 _WRAPPERS: Final = (
     *("answer", "answers", "reply", "response", "result", "output", "final", "final answer", "properties", "json"),
-    *("object", "data", "content", "arguments", "parameters", "input"),
+    *("responses", "object", "data", "content", "message", "arguments", "parameters", "input"),
 )
 """Names under which models put the whole object that was asked for."""
+_QUESTION_NAMES: Final = frozenset({"question", "questionid", "id", "name", "field", "key"})
+_ANSWER_NAMES: Final = frozenset({"answer", "value", "response", "reply", "choice", "selected", "rating", "score"})
 _MOST_WRAPPERS: Final = 3
 _BEYOND_ALL: Final = 10**20
 """No whole number as large can be stored."""
@@ -35,6 +39,8 @@ class Reading:
 
     wrappers: frozenset[str]
     """Names, in plain letters, under which the whole object may be."""
+    takes_other_names: bool = True
+    """Whether the one answer of a reply may have another name than its field."""
 
 
 class Reply(BaseModel):
@@ -53,7 +59,10 @@ class Reply(BaseModel):
         if not isinstance(info.context, Reading) or not isinstance(value, dict):
             return value
         fields: dict[str, Json] = {}
-        _collect(fields, value, _names_of(cls), info.context.wrappers, _MOST_WRAPPERS)
+        others: list[meant.Other] = []
+        _collect(fields, others, value, _names_of(cls), info.context.wrappers, _MOST_WRAPPERS)
+        if others and info.context.takes_other_names and (asked := _one_answer_of(cls)) is not None:
+            fields |= _under_other_names(asked, fields, others, value, info.context)
         return cls.completed(fields)
 
     @classmethod
@@ -66,16 +75,38 @@ class Reply(BaseModel):
         }
 
 
-def read(model: type[ModelT], written: Json, within: Iterable[str] = ()) -> ModelT:
+def read(model: type[ModelT], written: Json, within: Iterable[str] = (), *, takes_other_names: bool = True) -> ModelT:
     """The reply in an object that a model wrote, in any form that plainly means one thing.
 
-    within: further names under which the object may be, such as that of the stage.
+    within: further names under which the object may be, such as that of the stage. takes_other_names: whether the one
+    answer of a reply may have another name than its field.
 
     Raises:
         ValidationError: it does not fit the shape, or means two things.
     """
     names = (*_WRAPPERS, model.__name__, *within)
-    return model.model_validate(written, context=Reading(frozenset(map(in_letters, names))))
+    return model.model_validate(written, context=Reading(frozenset(map(in_letters, names)), takes_other_names))
+
+
+def fields_in_text(model: type[BaseModel], text: str) -> dict[str, Json] | None:
+    """The fields of a reply without an object: a list of lines that name or count them, or the one answer alone.
+
+    None without a plain one. A text is no answer where words are asked for: it may be a refusal.
+    """
+    if not issubclass(model, Reply) or "{" in spellings.bare(text):
+        return None
+    lines = meant.read_lines(text, _names_of(model), in_letters)
+    asked = _one_answer_of(model) if lines is None else None
+    return lines if asked is None or asked.is_words else {asked.name: _list_in(text)}
+
+
+def _list_in(text: str) -> Json:
+    """The list that the text is; the text itself where it is none."""
+    try:
+        value = json.loads(spellings.bare(text)) if "[" in text else None
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, list) else text
 
 
 def is_reading(info: ValidationInfo) -> bool:
@@ -95,24 +126,100 @@ def _names_of(model: type[Reply]) -> Mapping[str, str]:
     return {**plain, **{alias: alias for alias in asked.values()}}
 
 
+@dataclass(frozen=True, slots=True)
+class _OneAnswer:
+    """The one field of a reply that answers; `is_words`: it is a text. `read` reads a value of it."""
+
+    name: str
+    is_words: bool
+    read: Callable[[Json, Reading], Json]
+
+
+@lru_cache(maxsize=1024)
+def _one_answer_of(model: type[Reply]) -> _OneAnswer | None:
+    """None where a reply answers several questions."""
+    fields = {field.alias or name: (name, field) for name, field in model.model_fields.items()}
+    answers = [
+        alias
+        for alias, (name, field) in fields.items()
+        if (name in model.spoken if model.spoken else alias not in model.left_out and not _is_reason(field))
+    ]
+    if len(answers) != 1:
+        return None
+    field = fields[answers[0]][1]
+    expected: Any = Annotated[field.annotation, *field.metadata]
+    adapter: TypeAdapter[Json] = TypeAdapter(expected)
+
+    def read_value(value: Json, context: Reading) -> Json:
+        return adapter.validate_python(value, context=context)
+
+    return _OneAnswer(answers[0], bool(model.spoken) or field.annotation is str, read_value)
+
+
+def _is_reason(field: FieldInfo) -> bool:
+    return any(isinstance(one, BeforeValidator) and one.func is _reason for one in field.metadata)
+
+
+def _under_other_names(
+    asked: _OneAnswer, fields: Mapping[str, Json], others: Sequence[meant.Other], value: Json, context: Reading
+) -> dict[str, Json]:
+    """The one answer of a reply as its field, from whatever names it has.
+
+    Raises:
+        ValueError: there are two readings.
+    """
+    found = meant.answer_under_other_names(
+        fields.get(asked.name), others, lambda part: asked.read(part, context), is_words=asked.is_words
+    )
+    if found is None and asked.name not in fields and not asked.is_words:
+        found = meant.without_remarks(value, in_letters)
+    return {} if found is None else {asked.name: found}
+
+
 def _collect(
-    fields: dict[str, Json], value: Mapping[str, Json], names: Mapping[str, str], wrappers: Collection[str], depth: int
-) -> None:
-    """Collect the fields of a reply from an object, and from objects around which it is only wrapped.
+    fields: dict[str, Json],
+    others: list[meant.Other],
+    value: Mapping[str, Json],
+    names: Mapping[str, str],
+    wrappers: Collection[str],
+    depth: int,
+) -> bool:
+    """Collect the fields of a reply from an object, and from objects around which it is only wrapped; `others` are
+    parts with names that were not asked for. True if there were any fields.
 
     Raises:
         ValueError: a field has two values.
     """
+    has_any = False
     for written, part in value.items():
         letters = in_letters(written)
         name = names.get(written) or names.get(letters)
         if name is None:
-            if isinstance(part, dict) and depth and letters in wrappers:
-                _collect(fields, part, names, wrappers, depth - 1)
+            insides = _unwrap(part) if depth and letters in wrappers else ()
+            found = [_collect(fields, others, inside, names, wrappers, depth - 1) for inside in insides]
+            if any(found):
+                has_any = True
+            else:
+                others.append((letters, part))
         elif name in fields and fields[name] != part:
             raise ValueError(f"it gives {name} twice, with different values")
         else:
-            fields[name] = part
+            fields[name], has_any = part, True
+    return has_any
+
+
+def _unwrap(part: Json) -> Iterator[Mapping[str, Json]]:
+    """Yield the objects in which answers are wrapped: one, or one for each question, by its name."""
+    if isinstance(part, dict):
+        yield part
+    elif isinstance(part, list) and all(isinstance(one, dict) for one in part):
+        for one in part:
+            named = [
+                said for name, said in one.items() if in_letters(name) in _QUESTION_NAMES and isinstance(said, str)
+            ]
+            said = [said for name, said in one.items() if in_letters(name) in _ANSWER_NAMES]
+            if len(named) == 1 and len(said) == 1:
+                yield {named[0]: said[0]}
 
 
 def in_letters(name: str) -> str:

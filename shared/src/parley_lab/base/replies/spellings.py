@@ -6,7 +6,7 @@ Each reader returns what a text means, or None where it means nothing or could m
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
@@ -37,6 +37,7 @@ _HEADING: Final = re.compile(r"\A#{1,6}[ \t]+")
 _LABEL: Final = re.compile(
     r"\A(?:[*_#>\s]*)(?:(?:my|the|our|your|final|last|overall|so|therefore)[,\s]+){0,3}"
     r"(?:answer|response|reply|choice|option|decision|rating|score|number|value|result|estimate|guess|vote|"
+    r"ranking|order|rangfolge|reihenfolge|"
     r"antwort|réponse|respuesta|risposta|resposta|odpowied\u017a|antwoord|svar|ответ|答案|回答|答え|답)"
     r"\s*(?:\*\*|__|\*|_)?\s*[:=\uff1a]\s*(?:\*\*|__|\*|_)?\s*",
     re.IGNORECASE,
@@ -51,6 +52,7 @@ _IN_PLACE: Final = re.compile(
     r"\A(?:option|choice|answer|letter)\s+(.+)\Z|\A(\w{1,3})[):]\Z", re.IGNORECASE | re.DOTALL
 )
 """How a list names an option: "Option y", "y)"."""
+_IN_LIST: Final = re.compile(r"\A\s*(?:[-*+\u2022]|\d{1,2}[.)])\s+")
 _SAID_AGAIN: Final = re.compile(
     r"(?P<number>[^\s(]+)\s*(?:\((?P<inside>[^()]*)\)|\s[-\u2013\u2014]\s*(?P<after>\D+))\Z"
 )
@@ -304,13 +306,21 @@ def options(value: object, words: Mapping[str, str]) -> list[str] | None:
     if isinstance(value, str):
         whole = option(value, words)
         parts = [part for part in re.split(r"[,;\n]|\s>\s", bare(value)) if part.strip()]
-        listed = None if len(parts) < 2 else _each(parts, words)
+        listed = None if len(parts) < 2 else _each_listed(parts, words)
         if whole is not None and listed is not None:
             return None
         return [whole] if whole is not None else listed
     if isinstance(value, Mapping):
         return _marked_options(value, words) or None
-    return _each(value, words) if isinstance(value, list) else None
+    return _each_listed(value, words) if isinstance(value, list) else None
+
+
+def _each_listed(values: Sequence[object], words: Mapping[str, str]) -> list[str] | None:
+    """The options of these parts, which may be numbered, or have a bullet each."""
+    found = _each(values, words)
+    if found is not None or not all(isinstance(one, str) and _IN_LIST.match(one) for one in values):
+        return found
+    return _each([_IN_LIST.sub("", str(one)) for one in values], words)
 
 
 def _each(values: Iterable[object], words: Mapping[str, str]) -> list[str] | None:

@@ -64,7 +64,7 @@ def _read(question: BaseQuestion, reply: UnusableReply) -> Json:
     """
     model = reply_model(question)
     given = {**dict.fromkeys([question.id] if question.may_be_empty else ()), **(reply.parsed or {})}
-    return check(question, read(model, given).model_dump(by_alias=True)[question.id])
+    return check(question, read(model, given, takes_other_names=False).model_dump(by_alias=True)[question.id])
 
 
 def _why(question: BaseQuestion, replies: Sequence[UnusableReply]) -> str:
