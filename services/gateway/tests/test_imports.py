@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import time
 import zipfile
 from collections.abc import AsyncIterator
 from typing import Any
@@ -130,6 +131,21 @@ async def test_a_form_with_the_file_is_as_good_as_the_file(api: Api, form: list[
 
     assert stored.status_code == 201, stored.text
     assert [one["name"] for one in stored.json()["experiments"]] == ["demo_1", "demo_2"]
+
+
+async def test_tables_in_a_form_that_are_sent_again_under_a_key_are_stored_once(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"Idempotency-Key": "0123456789abcdef"}
+    first = await api.experimenter("POST", ADDRESS, files=FORMS["tables"], headers=headers)
+    at = time.time()
+    # A zip knows two seconds from one another.
+    monkeypatch.setattr(time, "time", lambda: at + 3)
+
+    again = await api.experimenter("POST", ADDRESS, files=FORMS["tables"], headers=headers)
+
+    assert (first.status_code, again.status_code) == (201, 201), again.text
+    assert first.json() == again.json()
 
 
 A_TABLE = tables_of(permuted())[:1]

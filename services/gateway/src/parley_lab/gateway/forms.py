@@ -65,9 +65,11 @@ def _zipped(files: Sequence[_File]) -> bytes:
     content = BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for file in files:
-            if PurePath(file.name).name in archive.namelist():
+            name = PurePath(file.name).name
+            if name in archive.namelist():
                 raise _refused(file.field, f"a second file called {file.name}")
-            archive.writestr(PurePath(file.name).name, file.content)
+            # The date is fixed, so that the same tables make the same zip when they are sent again.
+            archive.writestr(zipfile.ZipInfo(name), file.content)
     return content.getvalue()
 
 
