@@ -52,6 +52,32 @@ async def test_the_name_of_an_export_can_be_read(api: Api, elsewhere: httpx2.Asy
     assert "content-disposition" in readable(answer) & set(answer.headers)
 
 
+async def test_the_version_of_a_file_can_be_read_and_sent(api: Api, elsewhere: httpx2.AsyncClient) -> None:
+    path = f"/v1/experiments/{await api.running()}/source"
+
+    answer = await elsewhere.get(path, headers={"Authorization": f"Bearer {api.key}"})
+
+    assert "etag" in readable(answer) & set(answer.headers)
+
+
+async def test_every_header_that_the_api_reads_can_be_sent(api: Api, elsewhere: httpx2.AsyncClient) -> None:
+    operations = [one for methods in api.app.openapi()["paths"].values() for one in methods.values()]
+    read = {
+        parameter["name"].lower()
+        for one in operations
+        for parameter in one.get("parameters", ())
+        if parameter["in"] == "header"
+    }
+
+    answer = await elsewhere.options(
+        "/v1/experiments",
+        headers={"Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": ", ".join(sorted(read))},
+    )
+
+    assert read >= {"if-match", "if-none-match", "idempotency-key", "last-event-id"}
+    assert answer.status_code == 200, answer.text
+
+
 async def test_why_a_request_was_too_large_can_be_read(elsewhere: httpx2.AsyncClient) -> None:
     answer = await elsewhere.post("/v1/join/some-code", headers={"Content-Length": str(10**12)}, content=b"{")
 

@@ -59,6 +59,8 @@ from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.store.session import Database
 from parley_lab.web import app as web_pages
 
+_SENT: Final = ("Authorization", "Content-Type", "Last-Event-ID", "If-Match", "If-None-Match", "Range")
+"""The headers that scripts of other origins may send, beside those of the lab."""
 # What people's pages ask for most comes first: a request is matched against one route after the other.
 _ROUTES: Final = [
     route
@@ -153,8 +155,8 @@ def create_app(
             CORSMiddleware,
             allow_origins=list(settings.allowed_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Last-Event-ID", IDEMPOTENCY_HEADER, CORRELATION_HEADER],
-            expose_headers=[CORRELATION_HEADER, "Retry-After", "Content-Disposition", "Content-Range"],
+            allow_headers=[*_SENT, IDEMPOTENCY_HEADER, CORRELATION_HEADER],
+            expose_headers=[CORRELATION_HEADER, "Retry-After", "Content-Disposition", "Content-Range", "ETag"],
         )
     return app
 
