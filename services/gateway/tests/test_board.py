@@ -10,10 +10,12 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from parley_lab.base.errors import Unavailable
+from parley_lab.experiments import board as boards
 from parley_lab.gateway.resources.board import BoardResource
 from parley_lab.gateway.testing import ANSWER, Api
 from parley_lab.gateway.testing.streams import Sent, listening, until
-from parley_lab.gateway.watching import Followed
+from parley_lab.gateway.watching import BoardTicks, Followed
 from parley_lab.store.session import Database
 from parley_lab.talk import streams
 from parley_lab.testing.statements import counted
@@ -157,6 +159,28 @@ async def test_the_stream_of_a_board_has_no_text_and_tells_of_new_groups_alerts_
     assert paused[-1].data["data"]["status"] == "paused"
     assert "experiment.paused" not in [one.type for one in paused]
     assert ended[-1].data["data"]["status"] == "ended"
+
+
+async def test_a_hint_is_told_later_when_its_alert_could_not_be_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment_id = await api.running(**SOLO)
+    token = await api.join(experiment_id)
+    context = api.app.state.context
+    async with context.database.read() as session:
+        ticks = BoardTicks(context, UUID(experiment_id), await boards.hints(session, UUID(experiment_id)))
+    await api.participant(token, "POST", "/v1/me/help", json={"text": "I see nothing"})
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/pause")
+
+    async def away(*_: Any) -> Any:
+        raise Unavailable("The database is away.")
+
+    with monkeypatch.context() as outage:
+        outage.setattr("parley_lab.gateway.watching.alerts.some", away)
+        missed = await ticks.tell()
+    told = await ticks.tell()
+    again = await ticks.tell()
+
+    assert (missed, again) == (b"", b"")
+    assert [name in told for name in (b"alert.raised", b"I see nothing", b"experiment.changed")] == [True] * 3
 
 
 async def test_what_was_said_is_not_in_the_stream_of_a_board(api: Api, address: str) -> None:

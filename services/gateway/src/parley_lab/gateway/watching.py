@@ -1,7 +1,7 @@
 """The stream of one experiment: its cursor over all cohorts, and what the stream of a board says beside events."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -80,37 +80,40 @@ class BoardTicks:
     _counted_at: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
     async def tell(self) -> bytes:
-        with suppress(Unavailable):
-            async with self.context.database.read() as session:
-                return await self._told(session)
-        return b""
-
-    async def _told(self, session: ReadSession) -> bytes:
-        before, now = self.before, await board.hints(session, self.experiment_id)
+        """The changes since the last time. A read that fails loses none: the next one gives them."""
+        before = self.before
         if before is None:
             return b""
-        self.before = now
-        if now is None:
-            return hint("experiment.deleted", {"id": str(self.experiment_id)})
-        told = []
-        if now.state != before.state:
-            told.append(hint("experiment.changed", dict(now.state)))
-        if now.drafts != before.drafts:
-            told.append(hint("drafts.changed", {"members": _changed(before.drafts, now.drafts)}))
-        for alert in await alerts.some(session, now.alerts ^ before.alerts) if now.alerts != before.alerts else ():
-            told.append(alert_hint(alert))
-        if asyncio.get_running_loop().time() >= self._counted_at + _PROGRESS_EVERY_SECONDS:
-            told += await self._counted(session)
-        return b"".join(told)
+        is_to_be_counted = asyncio.get_running_loop().time() >= self._counted_at + _PROGRESS_EVERY_SECONDS
+        with suppress(Unavailable):
+            async with self.context.database.read() as session:
+                now = await board.hints(session, self.experiment_id)
+                changed = () if now is None else now.alerts ^ before.alerts
+                changed_alerts = await alerts.some(session, changed) if changed else ()
+                rows = await listing.some(session, [self.experiment_id]) if is_to_be_counted else None
+            self.before = now
+            if now is None:
+                return hint("experiment.deleted", {"id": str(self.experiment_id)})
+            progress = [] if rows is None else self._note_progress(rows)
+            return b"".join([*_hints_of(before, now, changed_alerts), *progress])
+        return b""
 
-    async def _counted(self, session: ReadSession) -> list[bytes]:
-        rows = await listing.some(session, [self.experiment_id])
+    def _note_progress(self, rows: Sequence[Any]) -> list[bytes]:
         self._counted_at = asyncio.get_running_loop().time()
         found = {} if not rows else progress_of(rows[0])
         if found == self._progress:
             return []
         self._progress = found
         return [hint("progress.changed", found)]
+
+
+def _hints_of(before: Hints, now: Hints, changed_alerts: Iterable[alerts.Alert]) -> list[bytes]:
+    told = []
+    if now.state != before.state:
+        told.append(hint("experiment.changed", dict(now.state)))
+    if now.drafts != before.drafts:
+        told.append(hint("drafts.changed", {"members": _changed(before.drafts, now.drafts)}))
+    return told + [alert_hint(alert) for alert in changed_alerts]
 
 
 def progress_of(row: Any) -> dict[str, Any]:
