@@ -74,6 +74,35 @@ async def test_after_a_minute_a_ticket_is_void_and_forgotten(api: Api, address: 
     assert (late, row.n) == (401, 1)
 
 
+async def test_a_key_that_was_revoked_and_its_sign_in_get_no_ticket(api: Api) -> None:
+    made = (await api.experimenter("POST", "/v1/keys", json={"label": "short"})).json()["key"]
+    bearer = {"Authorization": f"Bearer {made}"}
+    sign_in = (await api.client.post("/v1/sign-ins", headers=bearer, json={})).json()["token"]
+    (key_id,) = [
+        one["id"] for one in (await api.experimenter("GET", "/v1/keys")).json()["keys"] if one["label"] == "short"
+    ]
+    await ticket_of(api, made)
+    await ticket_of(api, sign_in)
+
+    await api.experimenter("DELETE", f"/v1/keys/{key_id}")
+    answers = [
+        await api.client.post("/v1/stream-tickets", headers={"Authorization": f"Bearer {one}"})
+        for one in (made, sign_in)
+    ]
+
+    assert [one.status_code for one in answers] == [401, 401], [one.text for one in answers]
+
+
+async def test_a_sign_in_that_was_idle_too_long_gets_no_ticket(api: Api) -> None:
+    begun = (await api.client.post("/v1/sign-ins", headers={"Authorization": f"Bearer {api.key}"}, json={})).json()
+    bearer = {"Authorization": f"Bearer {begun['token']}"}
+
+    api.clock.advance(begun["idle_seconds"])
+    answer = await api.client.post("/v1/stream-tickets", headers=bearer)
+
+    assert answer.status_code == 401, answer.text
+
+
 async def test_without_a_token_there_is_no_ticket_and_without_a_ticket_no_stream(api: Api, address: str) -> None:
     bare = await api.client.post("/v1/stream-tickets")
     wrong = await api.client.post("/v1/stream-tickets", headers={"Authorization": "Bearer nonsense"})

@@ -12,21 +12,20 @@ from sqlalchemy import text
 
 from parley_lab.base.errors import Conflict, NotSignedIn
 from parley_lab.contracts.lives import OUT
+from parley_lab.store.keys import VALID
 from parley_lab.store.session import Session
 
 LASTS: Final = timedelta(seconds=60)
 
 _ISSUE: Final = text(
-    """
+    f"""
     WITH forgotten AS (
         DELETE FROM stream_tickets WHERE expires_at <= :now
     )
     INSERT INTO stream_tickets (ticket_hash, bearer_hash, expires_at)
-    SELECT :ticket_hash, :bearer_hash, :expires_at
-    WHERE EXISTS (SELECT FROM members WHERE token_hash = :bearer_hash AND status <> ALL(:out))
-        OR EXISTS (SELECT FROM api_keys WHERE hash = :bearer_hash AND (expires_at IS NULL OR expires_at > :now))
-        OR EXISTS (SELECT FROM sign_ins WHERE token_hash = :bearer_hash AND expires_at > :now)
-    """
+    SELECT :ticket_hash, :hash, :expires_at
+    WHERE EXISTS (SELECT FROM members WHERE token_hash = :hash AND status <> ALL(:out)) OR EXISTS ({VALID})
+    """  # noqa: S608 - put together from constants
 )
 _IS_MEMBER: Final = text("SELECT FROM members WHERE token_hash = :bearer_hash")
 
@@ -35,11 +34,11 @@ async def issue(session: Session, bearer_hash: str, now: datetime) -> tuple[str,
     """A new ticket for the one who has this token or key, and until when it can be used; it is shown this once.
 
     Raises:
-        NotSignedIn: there is no such token or key.
+        NotSignedIn: there is no such token or key, or it is not valid any more.
         Conflict: the participant is out, and is told nothing more.
     """
     ticket, until = token_urlsafe(32), now + LASTS
-    row = {"ticket_hash": _hash(ticket), "bearer_hash": bearer_hash, "expires_at": until, "now": now, "out": list(OUT)}
+    row = {"ticket_hash": _hash(ticket), "hash": bearer_hash, "expires_at": until, "now": now, "out": list(OUT)}
     if not await session.run(_ISSUE, row):
         if await session.first(_IS_MEMBER, {"bearer_hash": bearer_hash}) is not None:
             raise Conflict("You are not taking part any more.", reason="not_in_progress")

@@ -223,7 +223,9 @@ async def sign_in_by_hash(
     return Experimenter(row.id, row.name, frozenset(row.scopes), row.key_id, row.expires_at, row.sign_in_id)
 
 
-_IS_VALID = text(f"SELECT FROM ({_BEARER}) b JOIN api_keys k ON k.id = b.key_id WHERE {_IS_OPEN}")
+VALID: Final = f"SELECT FROM ({_BEARER}) b JOIN api_keys k ON k.id = b.key_id WHERE {_IS_OPEN}"
+"""In SQL: a row where the key or the sign-in with the hash `:hash` opens something at `:now`."""
+_IS_VALID: Final = text(VALID)
 
 
 async def is_valid(session: ReadSession, key_hash: str, now: datetime) -> bool:
