@@ -9,6 +9,7 @@ import pytest
 import yaml
 from sqlalchemy import text
 
+from parley_lab.design import read
 from parley_lab.gateway.testing import FILE, Api
 from parley_lab.store.session import Database
 
@@ -74,6 +75,20 @@ async def test_a_valid_file_can_be_checked_without_storing_it(api: Api) -> None:
     assert checked.json()["members"] == 2
     assert schema.json()["title"] == "Parley experiment"
     assert await _count(api.database, "experiments") == 0
+
+
+async def test_a_check_has_the_warnings_in_the_words_of_the_command_line(api: Api) -> None:
+    stage = {"id": "end", "kind": "info", "lines": ["Hello {{name}}, or {name}."]}
+    written = yaml.safe_dump({**FILE, "variables": {"name": "Ada {{x}}"}, "stages": [*FILE["stages"], stage]})
+    headers = {"Content-Type": "application/yaml"}
+
+    checked = await api.experimenter("POST", "/v1/experiments/validate", content=written, headers=headers)
+    without = await api.experimenter("POST", "/v1/experiments/validate", json=FILE)
+
+    said = [str(one) for one in read(written, "experiment.yaml").warnings()]
+    assert checked.json()["warnings"] == said
+    assert len(said) == 2
+    assert without.json()["warnings"] == []
 
 
 WRONG = {

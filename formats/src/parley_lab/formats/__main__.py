@@ -17,7 +17,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -111,7 +111,8 @@ def _experiment(content: bytes, options: Options) -> dict[str, Any]:
     if named and options["library"] is None:
         return {"named": sorted(named)}
     library = {persona_id: Persona.model_validate(fields) for persona_id, fields in (options["library"] or {}).items()}
-    return {"drafts": [asdict(draft_of(reading.experiment(library)))]}
+    draft = replace(draft_of(reading.experiment(library)), warnings=tuple(map(str, reading.warnings())))
+    return {"drafts": [asdict(draft)]}
 
 
 def _parts(content: bytes, beside: Sequence[tuple[str, int]]) -> tuple[bytes, dict[str, bytes]]:

@@ -34,6 +34,8 @@ class Draft:
     members: int
     files: tuple[tuple[str, str], ...] = ()
     """The files that its stages show: the place of each name, and the name."""
+    warnings: tuple[str, ...] = ()
+    """The warnings of its file, as `parley validate` prints them."""
 
 
 def draft_of(experiment: Experiment) -> Draft:

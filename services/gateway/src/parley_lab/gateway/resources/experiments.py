@@ -131,6 +131,11 @@ class ExperimentCheck(Resource):
     cohorts: int = Field(examples=[2])
     members: int = Field(examples=[10])
     """Seats and mediators of all cohorts."""
+    warnings: list[str] = Field(
+        examples=[["line 9, stages[0] (welcome).lines[0]: found `{name}`, which stays as it is; expected `{{name}}`"]]
+    )
+    """Parts that are valid and likely not meant, in the words of `parley validate`. An imported workbook has its
+    warnings beside the experiments."""
 
 
 class ImportedExperiments(Resource):
