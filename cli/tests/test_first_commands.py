@@ -82,3 +82,18 @@ def test_the_fake_endpoint_takes_its_own_options(begin_fresh_parley: BeginFreshP
 
     with urlopen(f"{address.removesuffix('/v1')}/stats") as answer:
         assert json.loads(answer.read())["calls"] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["runs"], ["console"], ["keys", "list"], ["watch", "abc"], ["link", "abc"], ["stop", "abc"], ["export", "abc"]],
+    ids=lambda words: words[0],
+)
+def test_a_command_about_a_lab_says_that_there_is_none_and_makes_none(
+    parley: Parley, tmp_path: Path, words: list[str]
+) -> None:
+    asked = parley(*words, "--data-dir", tmp_path / "nothing")
+
+    assert asked.returncode == 2
+    assert asked.stderr.startswith(f"There is no lab in {tmp_path / 'nothing'}. Make one with parley up")
+    assert not (tmp_path / "nothing").exists()

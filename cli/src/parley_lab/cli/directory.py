@@ -66,6 +66,10 @@ class DataDirectory:
             "Choose one that you may write to, with --data-dir."
         )
 
+    def has_data(self) -> bool:
+        """Whether a lab has stored anything here."""
+        return self.postgres.exists()
+
     def is_held(self) -> bool:
         """Whether a running lab holds the lock."""
         return ProcessLock(self._lock).is_held_elsewhere()

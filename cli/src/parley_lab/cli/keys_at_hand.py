@@ -28,7 +28,8 @@ def create(data_dir: Path, name: str, *, scopes: Sequence[Scope], days: int | No
         ends = None if days is None else now + timedelta(days=days)
         return await keys.create_key(session, name, now, scopes=scopes, expires_at=ends, label=label)
 
-    return _in(data_dir, work)
+    # Programs may be given their key before the lab has run once.
+    return _in(data_dir, work, may_make=True)
 
 
 def console(data_dir: Path, name: str, url: str | None) -> str:
@@ -92,10 +93,10 @@ def _hex(key_id: str) -> str:
         return key_id.strip().lower() or "none"
 
 
-def _in(data_dir: Path, work: Callable[[LabAtHand, Session], Awaitable[ResultT]]) -> ResultT:
+def _in(data_dir: Path, work: Callable[[LabAtHand, Session], Awaitable[ResultT]], *, may_make: bool = False) -> ResultT:
     async def decided() -> ResultT:
         async with (
-            LabAtHand(data_dir, servers=read_servers()) as lab,
+            LabAtHand(data_dir, servers=read_servers(), may_make=may_make) as lab,
             lab.database.transaction() as session,
         ):
             return await work(lab, session)

@@ -8,7 +8,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from parley_lab.base.clock import Clock, SystemClock
-from parley_lab.base.errors import SettingsInvalid, Unavailable
+from parley_lab.base.errors import NotFound, SettingsInvalid, Unavailable
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.directory import DataDirectory
 from parley_lab.drafts import drafts
@@ -116,13 +116,25 @@ class LabAtHand(LabDatabase):
     """The database of a lab, running or not; a running lab shares its server.
 
     `is_running` says which. In a lab that is not running, runs that were left running are paused first.
+    `may_make`: where there is no lab yet, its database is made.
+
+    Raises on entering, beside what LabDatabase raises:
+        NotFound: there is no lab in the directory, and none may be made.
     """
 
-    def __init__(self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None, may_make: bool = False
+    ) -> None:
         super().__init__(data_dir, servers=servers, clock=clock)
         self.is_running = False
+        self._may_make = may_make
 
     async def _start(self, stack: AsyncExitStack) -> None:
+        if self._servers.database_url is None and not self._may_make and not self.directory.has_data():
+            raise NotFound(
+                f"There is no lab in {self.directory.path}. Make one with parley up or parley run FILE, or name the "
+                "folder of another with --data-dir."
+            )
         if self._servers.database_url is None and self.directory.is_held():
             database = await self._connected(stack, embedded_postgres.url_of(self.directory.postgres))
             async with database.transaction() as session:
