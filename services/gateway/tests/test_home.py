@@ -50,6 +50,21 @@ async def test_an_experiment_is_listed_with_how_far_it_is(api: Api) -> None:
     assert (waits["messages"], waits["model_calls"], waits["cost"], waits["alerts_open"]) == (0, 0, None, 1)
 
 
+async def test_groups_of_people_who_are_there_have_open_seats_until_people_are_on_their_way(api: Api) -> None:
+    groups = {"made": "when_together", "at": "talk", "count": 2, "seats": [{"open": True, "count": 3}]}
+    experiment_id = await api.running(cohorts=[groups])
+
+    (empty,) = await listed(api)
+    await api.join(experiment_id, "Ada")
+    (joined,) = await listed(api)
+    board = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/board")
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    (ended,) = await listed(api)
+
+    assert [one["counts"]["open_seats"] for one in (empty, joined, ended)] == [6, 5, 0]
+    assert board.json()["experiment"]["counts"]["open_seats"] == 5
+
+
 async def test_a_list_is_one_statement_beside_the_key(api: Api) -> None:
     for name in "abc":
         await stored(api, name)

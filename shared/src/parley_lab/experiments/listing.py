@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.contracts.lives import OUT, STILL_IN, TAKING_PART, in_sql
+from parley_lab.people.rooms import PLACES
 from parley_lab.store.places import Place, parameters
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row
@@ -48,7 +49,8 @@ _PAGE: Final = """
 _COUNTED: Final = f"""
     SELECT e.id, e.name, e.study, e.status, e.pace, e.model_mode, e.seed, e.is_test, e.created_at, e.started_at,
         e.ended_at, e.paused_at, e.pause_reason, e.archived_at IS NOT NULL AS is_archived,
-        m.people, m.agents, m.waiting, m.gone, m.through, m.out, m.expected + coalesce(p.people, 0) AS open_seats,
+        m.people, m.agents, m.waiting, m.gone, m.through, m.out,
+        m.expected + coalesce(p.people, 0) + {PLACES.format(experiment="page.id")} AS open_seats,
         coalesce(t.messages, 0) AS messages, k.calls AS model_calls, k.unpriced AS unpriced_calls, k.cost,
         a.open AS alerts_open
     FROM page JOIN experiments e ON e.id = page.id
