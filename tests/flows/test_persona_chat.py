@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -16,6 +17,7 @@ from parley_lab.cli.embedded import EmbeddedLab
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from parley_lab.contracts.models import ModelReply, ModelRequest, ModelStatus
+from parley_lab.experiments.pausing import pause
 from parley_lab.experiments.persona_chats import find
 from parley_lab.formats.arena import first_agents, read_agent
 from parley_lab.gateway.app import create_app
@@ -296,6 +298,22 @@ async def test_a_cleared_chat_is_empty_and_nothing_is_said_in_it_any_more(make: 
         (True, "ended", True),
         (False, "running", True),
     }
+
+
+async def test_a_chat_that_is_cleared_while_it_is_paused_ends(make: Make) -> None:
+    talk = await make()
+    await talk.say("Who are you?", "m1")
+    await talk.lab.drain()
+    experiment_id = (await talk.chat())["experiment_id"]
+    async with talk.lab.database.transaction() as session:
+        await pause(session, UUID(experiment_id), talk.lab.clock.now(), reason="lab_stopped", cause="lab")
+
+    cleared = await talk.client.delete("/v1/personas/ada/chat")
+    await talk.lab.drain()
+
+    assert cleared.status_code == 204
+    (row,) = await talk.lab.rows("SELECT status, ended_at FROM experiments")
+    assert (row.status, row.ended_at is None) == ("ended", False)
 
 
 async def test_no_list_of_experiments_shows_a_test_chat(make: Make) -> None:

@@ -261,6 +261,9 @@ async def clear(session: Session, owner_id: UUID, name: str, now: datetime) -> N
     chat = await session.first(_LOCK, {"owner_id": owner_id, "persona": name})
     if chat is None:
         return
+    if chat.status == "paused":
+        # While it is paused it does not end, and no later use of the chat would continue it.
+        await pausing.resume(session, chat.experiment_id, now, cause=CAUSE)
     await session.run(_CLEAR, {"experiment_id": chat.experiment_id, "now": now})
     standing = await standings.lock_standing(session, seeds.row_id(chat.experiment_id, _PERSON))
     await advancing.end_member(session, standing, "left", "the chat was cleared", now, cause=CAUSE)
