@@ -152,6 +152,28 @@ async def test_a_reply_that_was_cut_off_before_it_had_all_its_tokens_had_too_lon
 
 
 @pytest.mark.parametrize(
+    ("usage", "tokens_out"),
+    [
+        ({"prompt_tokens": 50, "completion_tokens": 7, "total_tokens": 157}, 107),
+        ({"prompt_tokens": 50, "completion_tokens": 107, "total_tokens": 157}, 107),
+        ({"prompt_tokens": 50, "completion_tokens": 107, "total_tokens": 40}, 107),
+        ({"prompt_tokens": 50, "completion_tokens": 107}, 107),
+        ({"prompt_tokens": 50, "total_tokens": 157}, 107),
+    ],
+)
+async def test_thoughts_that_are_counted_in_the_total_alone_are_tokens_of_the_reply(
+    endpoint: FakeEndpoint, model: OpenAIModel, usage: dict[str, int], tokens_out: int
+) -> None:
+    choice = {"message": {"content": "{"}, "finish_reason": "length"}
+    endpoint.replies = lambda _request: FakeReply(body={"choices": [choice], "usage": usage})
+
+    reply = await model.reply(a_request(max_tokens=100))
+
+    assert (reply.tokens_in, reply.tokens_out, reply.status) == (50, tokens_out, "invalid")
+    assert "fewer words" in (reply.error or "")
+
+
+@pytest.mark.parametrize(
     "error",
     [
         {"code": 400, "type": "exceed_context_size_error", "message": "the request exceeds the available context size"},

@@ -89,13 +89,20 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
         text=None if said.is_plain else words,
         model_returned=text_of(body.get("model")),
         tokens_in=count_of(counted.get("prompt_tokens")),
-        tokens_out=count_of(counted.get("completion_tokens")),
+        tokens_out=_count_out(counted),
         finish_reason=finish_reason,
         error=said.reason if is_lost else error,
         details=_details(body, choice, request),
     )
     # The next reply would come in the same field.
     return reply.model_copy(update={"can_retry": False}) if is_lost else reply
+
+
+def _count_out(usage: Mapping[str, Any]) -> int | None:
+    """The tokens of the reply, thoughts included: some servers count those in the total alone."""
+    out, before, total = (count_of(usage.get(f"{name}_tokens")) for name in ("completion", "prompt", "total"))
+    rest = count_of(total - before) if total is not None and before is not None else None
+    return max((count for count in (out, rest) if count is not None), default=None)
 
 
 def _read_content(message: Mapping[str, Any], fields: Collection[str]) -> _Said:
