@@ -97,6 +97,14 @@ def test_a_reply_has_room_for_what_is_asked_and_little_more(purpose: str, fields
         {"model": "gpt-5-nano"},
         {"model": "deepseek/deepseek-reasoner"},
         {"model": "gemini/gemini-2.5-flash"},
+        {"model": "gemini-flash-latest"},
+        {"model": "google/gemini-flash-lite-latest"},
+        {"model": "gemini/gemini-pro-latest"},
+        {"model": "kimi-k2.5"},
+        {"model": "moonshotai/kimi-k2.5"},
+        {"model": "openrouter/moonshotai/kimi-k2.6:free"},
+        {"model": "MiniMaxAI/MiniMax-M2"},
+        {"model": "z-ai/glm-5"},
         {"model": "qwen3:8b"},
         {"model": "some-model", "reasoning_effort": "low"},
         {"model": "some-model", "extra_body": {"thinking": {"type": "enabled"}}},
@@ -108,6 +116,18 @@ def test_models_that_think_first_and_those_with_a_limit_of_their_own_get_none(se
     assert most_reply_tokens(ModelSettings(**settings), "talk", schema()) is None
 
 
-@pytest.mark.parametrize("model", ["gpt-4o", "gpt-4o-mini", "smollm2-135m", "meta/llama-3.1-8b", "claude-sonnet-4"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-4o",
+        "gpt-4o-mini",
+        "smollm2-135m",
+        "meta/llama-3.1-8b",
+        "claude-sonnet-4",
+        "gemini-1.5-flash-latest",
+        "moonshotai/kimi-k2-instruct",
+        "glm-4-9b-chat",
+    ],
+)
 def test_other_models_have_a_limit(model: str) -> None:
     assert most_reply_tokens(ModelSettings(model=model), "talk", schema()) == 800

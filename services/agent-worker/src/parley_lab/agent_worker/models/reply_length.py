@@ -24,8 +24,9 @@ _LONGEST_TEXT: Final = 10_000
 
 # Thinking counts as reply, and its length cannot be known.
 _THINKING: Final = re.compile(
-    r"(^|[/:.-])(o[1-9]|gpt-5|gpt-oss|qwq|qwen-?3|magistral|smollm3|grok-[4-9]|grok-3-mini|minimax-m1|claude-(?:[a-z]+-)?[5-9]|glm-4\.[5-9])([^0-9]|$)"
-    r"|deepseek-?(r1|reasoner)|gemini-(2\.5|[3-9])|thinking|reason",
+    r"(^|[/:.-])(o[1-9]|gpt-5|gpt-oss|qwq|qwen-?3|magistral|smollm3|grok-[4-9]|grok-3-mini|minimax-m[1-9]"
+    r"|claude-(?:[a-z]+-)?[5-9]|glm-(?:4\.[5-9]|[5-9])|kimi-k(?:2\.[5-9]|[3-9]))([^0-9]|$)"
+    r"|deepseek-?(r1|reasoner)|gemini-(2\.5|[3-9]|(pro|flash|flash-lite)-latest)|thinking|reason",
     re.IGNORECASE,
 )
 _OWN_LIMITS: Final = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens", "thinking", "reasoning"})
