@@ -201,8 +201,11 @@ _WINDOWS: Final = (
     (re.compile(r"llama-?(3\.[1-9]|4)|mistral-(large|medium|small)|command-[ar]"), _LARGE),
 )
 _ALLOWED: Final = re.compile(
-    r"(?:length is|size \(|n_ctx['\"]?:|>|allowed \(|window of|limit is|limit of|at most)\s*\(?(\d[\d,]*)"
+    r"(?:length is|size \(|n_ctx['\"]?:|>|<=|allowed \(|window of|limit is|limit of|Limit|at most|less than)"
+    r"\s*\(?(\d[\d,]*)"
 )
+_SUM: Final = re.compile(r"(\d[\d,]*) \+ (\d[\d,]*)")
+"""The tokens of the prompt, and those of the reply that was asked for."""
 _SIZE: Final = re.compile(r"(?<![\w.-])\d[\d,]{3,}")
 _MARGIN: Final = 0.9
 _LEAST_CUT, _MOST_CUT, _HALF = 0.8, 0.1, 0.5
@@ -225,7 +228,8 @@ def shortened(tokens: int, error: str) -> int:
     `error`: the endpoint's message; most name the limit and the number of tokens. Otherwise the budget is halved.
     """
     allowed = _ALLOWED.search(error)
-    came = max(map(_number, _SIZE.findall(error)), default=0)
+    sums = [_number(one) + _number(other) for one, other in _SUM.findall(error)]
+    came = max([*map(_number, _SIZE.findall(error)), *sums], default=0)
     is_told = allowed is not None and 0 < _number(allowed[1]) < came
     share = _MARGIN * _number(allowed[1]) / came if allowed is not None and is_told else _HALF
     return max(1, int(tokens * min(max(share, _MOST_CUT), _LEAST_CUT)))

@@ -64,12 +64,16 @@ _NO_QUOTA: Final = re.compile(
 _TOO_LONG_CODES: Final = frozenset(
     {"context_length_exceeded", "string_above_max_length", "exceed_context_size_error", "request_too_large"}
 )
-# Phrases by which servers without telling error codes are recognised: vLLM, llama.cpp, Anthropic, Gemini and others.
+# Phrases by which servers without telling error codes are recognised: vLLM, llama.cpp, TGI, Anthropic, Gemini, xAI,
+# Cohere, DashScope and others.
 _TOO_LONG: Final = re.compile(
-    r"context[ _](length|size|window)|maximum number of tokens|(prompt|input) is too long|reduce the length of"
-    r"|(input )?token count .{0,40}exceeds",
+    r"context[ _](length|size|window|limit)|maximum (number of tokens|prompt length)|(prompt|input) is too long"
+    r"|reduce the length of|(input )?token count .{0,40}exceeds|too many tokens|range of input length"
+    r"|`?inputs`? must have less than|`?inputs`? tokens .{0,40}must be <=|request too large",
     re.IGNORECASE,
 )
+_NEVER_FITS: Final = re.compile(r"request too large", re.IGNORECASE)
+"""A 429 with these words means that the request is larger than the limit of a whole minute."""
 _REFUSAL_CODES: Final = frozenset(
     {
         "content_filter",
@@ -205,7 +209,8 @@ def status_of_http(http_status: int | None, codes: Collection[str], words: str) 
     """The status that an HTTP status with the endpoint's own codes and words means; None: it gave no HTTP status."""
     is_vague = http_status in (None, 400, 403, 404, 422)
     says_too_long = http_status in (None, 400, 422, 500) and _TOO_LONG.search(words) is not None
-    if _TOO_LONG_CODES & set(codes) or http_status == 413 or says_too_long:
+    never_fits = http_status == 429 and _NEVER_FITS.search(words) is not None
+    if _TOO_LONG_CODES & set(codes) or http_status == 413 or says_too_long or never_fits:
         return "too_long"
     is_of_account = _OF_THE_ACCOUNT.search(words) is not None
     if _REFUSAL_CODES & set(codes) or (is_vague and not is_of_account and _REFUSAL.search(words)):
