@@ -301,6 +301,7 @@ _ASKED: list[dict[str, Any]] = [
     {"id": "age", "kind": "number", "title": "Age?", "integer": True},
     {"id": "ok", "kind": "check", "title": "OK?"},
     {"id": "why", "kind": "text", "title": "Why?"},
+    {"id": "free", "kind": "text", "title": "And?", "min_chars": 0, "max_chars": 9, "required": False},
     {
         "id": "by",
         "kind": "choices",
@@ -328,13 +329,16 @@ def _ruled(rule: dict[str, Any]) -> dict[str, Any]:
         ({"question": "age", "operator": "greater_than", "value": "eighteen"}, "a number"),
         ({"question": "goes", "operator": "contains", "value": "yes"}, "a part of an answer: y, n"),
         ({"question": "by", "operator": "contains", "value": "train"}, "a part of an answer: bus, tram"),
+        ({"question": "by", "value": ["tram", "bus"]}, '["bus", "tram"], as the answer is stored'),
+        ({"question": "why", "value": "rain "}, '"rain", as the answer is stored'),
+        ({"question": "free", "value": ""}, "text of 0 to 9 characters"),
     ],
 )
 def test_a_rule_whose_value_is_no_answer_to_its_question_says_what_is_one(rule: dict[str, Any], expected: str) -> None:
     said = complaints(_ruled({"any": [rule]}))
 
     assert {where: wanted for where, (_, wanted) in said.items()} == {
-        "stages[0].questions[6].show_if.any[0].value": expected
+        "stages[0].questions[7].show_if.any[0].value": expected
     }
 
 

@@ -1,7 +1,7 @@
 """Answers to a page of questions: which questions count, whether every answer fits, and what a model is to fill in."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -22,6 +22,7 @@ from parley_lab.kinds.questions.sheet import QuestionPage
 Pages = Mapping[str, PageAnswer]
 Source = Literal["given", "begun", "default"]
 """Where an answer on a page that was not sent is from: given to one question, filled in, or from the file."""
+_Sources = Sequence[tuple[Source, Mapping[str, Json]]]
 
 
 class PageReply(Reply):
@@ -132,20 +133,44 @@ def filled_in(
 ) -> FilledIn:
     """A page that was not sent, question by question: the first answer that fits, else null.
 
-    `given`: to questions that were asked one by one.
+    Numbers that miss their total count by the `default` for all of them, or not at all. `given`: to questions that were
+    asked one by one.
     """
-    sources: tuple[tuple[Source, Mapping[str, Json]], ...] = (("given", given), ("begun", begun), ("default", default))
+    sources: _Sources = (("given", given), ("begun", begun), ("default", default))
+    by_default: dict[str, str] = {}
+    apart: dict[str, str] = {}
+    while True:
+        found = _fill_in(stage, pages, sources, by_default, apart)
+        missed = [*_find_missed_totals(stage, found.value, found.missing)]
+        for shown, unfit in missed:
+            is_of_default = any(one in by_default for one in shown)
+            (apart if is_of_default else by_default).update(dict.fromkeys(shown, f"expected were {unfit.expected}"))
+        half = [
+            asked for _, asked in stage.totals() if any(one in by_default and one in found.missing for one in asked)
+        ]
+        left = {one: by_default[one] for asked in half for one in asked if one in by_default and one not in apart}
+        if not missed and not left:
+            return found
+        apart |= left
+
+
+def _fill_in(
+    stage: QuestionPage, pages: Pages, sources: _Sources, by_default: Container[str], apart: Mapping[str, str]
+) -> FilledIn:
+    """The page with the default for some questions, and without an answer to those `apart`, for their reasons."""
     kept: dict[str, Json] = {}
     marks: dict[str, Literal["begun", "default"]] = {}
     missing: dict[str, str] = {}
     for question in stage.questions:
+        name = question.id
         if not is_shown(question, kept, stage, pages):
             continue
-        source, kept[question.id] = _first_that_fits(bounded(question, kept, pages), sources)
+        usable = () if name in apart else sources[-1:] if name in by_default else sources
+        source, kept[name] = _first_that_fits(bounded(question, kept, pages), usable)
         if source is None:
-            missing[question.id] = NOT_FILLED_IN
+            missing[name] = apart.get(name, NOT_FILLED_IN)
         elif source != "given":
-            marks[question.id] = source
+            marks[name] = source
     return FilledIn(kept, marks, missing)
 
 
@@ -155,16 +180,10 @@ def keep_usable(stage: QuestionPage, answer: Mapping[str, Json], pages: Pages) -
     A question that only such answers bring up gets no answer.
     """
     kept: dict[str, Json] = filled_in(stage, pages, given={}, begun=answer, default={}).value
-    missing = [name for name, value in kept.items() if value is None]
-    wrong = {name for shown, _ in _find_missed_totals(stage, kept, missing) for name in shown}
-    return (
-        keep_usable(stage, {name: value for name, value in kept.items() if name not in wrong}, pages) if wrong else kept
-    )
+    return kept
 
 
-def _first_that_fits(
-    question: BaseQuestion, sources: Sequence[tuple[Source, Mapping[str, Json]]]
-) -> tuple[Source | None, Json]:
+def _first_that_fits(question: BaseQuestion, sources: _Sources) -> tuple[Source | None, Json]:
     for source, values in sources:
         value = values.get(question.id)
         # Fields that were never touched are null.

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, model_validator
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import missing_field, or_later, repeated_id, unknown
 from parley_lab.contracts.experiment import Slug, StageConfig
+from parley_lab.kinds.questions.answered_bounds import impossible_bounds, on_the_page
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows, columns_compared, in_file, rows_problems
 from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, OptionsQuestion
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion, ScaleQuestion
@@ -36,6 +37,12 @@ class QuestionPage(AskedOfRows):
     """What happens when no reply of a model answers a question as it should, after all attempts. `missing`: the answer
     is null with its reason, the page's other answers are kept, and the agent goes on. `fail`: it leaves the experiment.
     """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bound_on_the_page(cls, fields: Any) -> Any:
+        """A bound that names this stage is one without a stage."""
+        return on_the_page(fields)
 
     @property
     def has_correct(self) -> bool:
@@ -132,18 +139,25 @@ def _check_total(total: Total, by_row: Sequence[Sequence[AnyQuestion]]) -> list[
 def _misled_bounds(
     question: BaseQuestion, where: str, known: Mapping[str, Mapping[str, BaseQuestion]], here: str
 ) -> Iterator[Problem]:
-    """Bounds that no answer before this one gives."""
-    for name, bound in question.answered_bounds.items() if isinstance(question, NumberQuestion) else ():
+    """Bounds that no answer before this one gives, and those that can leave no answer."""
+    if not isinstance(question, NumberQuestion):
+        return
+    is_known = True
+    for name, bound in question.answered_bounds.items():
         asked = known.get(bound.stage or here)
         if asked is None:
             expected = "the id of a survey that comes before this one"
             yield Problem(f"{where}.{name}.stage", repr(bound.stage), expected)
+            is_known = False
             continue
         numbers = [one.id for one in asked.values() if isinstance(one, NumberQuestion | ScaleQuestion)]
         if bound.question not in numbers:
             whose = "above this one" if bound.stage is None else f"of the survey {bound.stage!r}"
             listed = f": {', '.join(numbers)}" if numbers else ", of which there is none"
             yield Problem(f"{where}.{name}.question", repr(bound.question), f"a number {whose}{listed}")
+            is_known = False
+    if is_known:
+        yield from impossible_bounds(question, where, known, here)
 
 
 def _misled_rules(
@@ -202,7 +216,7 @@ def _value_expected(comparison: rules.Comparison, asked: BaseQuestion) -> str | 
     """
     match comparison.operator:
         case "equals":
-            return _answer_expected(asked, comparison.value)
+            return _answer_expected(asked, comparison)
         case "contains":
             return _part_expected(asked, rules.as_text(comparison.value))
         case "not_equals" | "not_contains":
@@ -210,12 +224,17 @@ def _value_expected(comparison: rules.Comparison, asked: BaseQuestion) -> str | 
     return "a number" if rules.as_number(comparison.value) is None else None
 
 
-def _answer_expected(asked: BaseQuestion, value: JsonValue) -> str | None:
+def _answer_expected(asked: BaseQuestion, comparison: rules.Comparison) -> str | None:
     try:
-        asked.stored(value)
+        stored = asked.answered(comparison.value)
     except Unfit as unfit:
         return unfit.expected
-    return None
+    if stored is None:
+        # No rule is true for an answer that is missing.
+        return asked.hint()
+    if rules.applies(comparison.model_copy(update={"given": stored})):
+        return None
+    return f"{json.dumps(stored, ensure_ascii=False)}, as the answer is stored"
 
 
 def _part_expected(asked: BaseQuestion, text: str) -> str | None:

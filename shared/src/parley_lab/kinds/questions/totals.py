@@ -28,6 +28,11 @@ class Range:
     start: Fraction = Fraction(0)
     """Steps lead from this number to all others."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its numbers are whole."""
+        return self.step is not None and self.step.denominator == self.start.denominator == 1
+
     def widen_to_nothing(self) -> "Range":
         """An answer that can be left out counts as 0."""
         least = None if self.least is None else min(self.least, Fraction(0))
@@ -47,7 +52,7 @@ def _find_common_step(one: Fraction, other: Fraction) -> Fraction:
     return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), divisor)
 
 
-def _write(number: Fraction) -> str:
+def write_number(number: Fraction) -> str:
     return str(number.numerator if number.denominator == 1 else Decimal(number.numerator) / number.denominator)
 
 
@@ -97,11 +102,13 @@ class Total(Document):
         for name, bound in self.model_dump(exclude_none=True).items():
             wanted = Fraction(str(bound))
             if name != "at_most" and whole.most is not None and wanted > whole.most:
-                yield Problem(name, str(bound), f"at most {_write(whole.most)}, to which the numbers can add up")
+                yield Problem(name, str(bound), f"at most {write_number(whole.most)}, to which the numbers can add up")
             elif name != "at_least" and whole.least is not None and wanted < whole.least:
-                yield Problem(name, str(bound), f"at least {_write(whole.least)}, to which the numbers can add up")
+                yield Problem(
+                    name, str(bound), f"at least {write_number(whole.least)}, to which the numbers can add up"
+                )
             elif name == "equals" and whole.step and (rest := (wanted - whole.start) % whole.step):
-                near = f"{_write(wanted - rest)} or {_write(wanted - rest + whole.step)}"
+                near = f"{write_number(wanted - rest)} or {write_number(wanted - rest + whole.step)}"
                 yield Problem(name, str(bound), f"{near}, to which the numbers can add up")
 
 

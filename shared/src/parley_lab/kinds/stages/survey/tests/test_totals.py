@@ -7,9 +7,11 @@ import pytest
 from parley_lab.base import rules
 from parley_lab.base.errors import InvalidInput
 from parley_lab.design import validate
-from parley_lab.kinds.questions import answers
+from parley_lab.kinds.parts import FilledIn
+from parley_lab.kinds.questions import answers, sheet
 from parley_lab.kinds.stages import read_stage
 from parley_lab.kinds.stages.survey.config import SurveyStage
+from parley_lab.kinds.stages.survey.rules import KIND
 
 SHARE = {"kind": "number", "minimum": 0, "group": "shares"}
 PAGE: dict[str, Any] = {
@@ -202,3 +204,137 @@ def test_the_total_of_a_grid_is_one_that_its_lines_can_come_to() -> None:
     assert [(one.where, one.expected.partition(",")[0]) for one in error.value.problems] == [
         ("stages[0].questions[0].total.equals", "at most 10")
     ]
+
+
+def fill(begun: dict[str, Any], default: dict[str, Any], fields: dict[str, Any] = PAGE) -> FilledIn:
+    """Fill in a page whose time was up; the result is always one that may be stored."""
+    found = answers.filled_in(survey(fields), {}, given={}, begun=begun, default=default)
+    assert answers.check(survey(fields), found.value, {}, found.missing) == found.value
+    return found
+
+
+HALF_EACH = {"rent": 50, "food": 50}
+
+
+def test_numbers_of_a_page_that_ran_out_of_time_count_where_they_come_to_their_total() -> None:
+    assert fill({"rent": 70, "food": 30}, HALF_EACH).marks == {"rent": "begun", "food": "begun"}
+
+
+@pytest.mark.parametrize("begun", [{"rent": 30, "food": 30}, {"rent": 80}, {}])
+def test_the_default_counts_for_a_whole_group_that_misses_its_total(begun: dict[str, Any]) -> None:
+    found = fill(begun, HALF_EACH)
+
+    assert found.value == HALF_EACH
+    assert found.marks == {"rent": "default", "food": "default"}
+    assert not found.missing
+
+
+@pytest.mark.parametrize("default", [{}, {"rent": 50}, {"rent": 50, "food": 60}, {"rent": 50, "food": "x"}])
+def test_numbers_that_miss_their_total_are_missing_where_no_default_comes_to_it(default: dict[str, Any]) -> None:
+    found = fill({"rent": 30, "food": 30}, default)
+
+    assert found.value == {"rent": None, "food": None}
+    assert found.missing["rent"].startswith("expected were numbers that add up to exactly 100")
+    assert not found.marks
+
+
+def test_what_numbers_without_their_total_brought_up_does_not_count() -> None:
+    over = {"question": "rent", "operator": "greater_than", "value": 20}
+    why = {"id": "why", "kind": "text", "title": "Why?", "show_if": over}
+    fields = {**PAGE, "questions": [*PAGE["questions"], why]}
+
+    found = fill({"rent": 30, "food": 30, "why": "So."}, {}, fields)
+
+    assert found.value == {"rent": None, "food": None}
+
+
+OWN: dict[str, Any] = {
+    "id": "page",
+    "kind": "survey",
+    "questions": [
+        {"id": "sent", "kind": "number", "title": "Sent?", "minimum": 0, "maximum": 100},
+        {"id": "back", "kind": "number", "title": "Back?", "maximum": {"stage": "page", "question": "sent"}},
+    ],
+}
+
+
+def test_a_bound_that_names_its_own_stage_is_one_on_the_page() -> None:
+    stage = survey(OWN)
+
+    assert refused(stage, {"sent": 5, "back": 99}) == [("back", "at_most")]
+    assert answers.possible_questions(stage, {})[1].field_schema()["x-maximum"] == "sent"
+    assert sheet.are_bounded_here(stage)
+
+
+def test_a_bound_that_names_its_own_stage_is_about_the_same_row() -> None:
+    stage = survey({**OWN, "rows": [{"id": "r1"}, {"id": "r2"}]})
+
+    assert not KIND.problems(stage, [])
+    given = {"r1.sent": 5, "r1.back": 5, "r2.sent": 1}
+    assert refused(stage, {**given, "r2.back": 2}) == [("r2.back", "at_most")]
+
+
+SENT: dict[str, Any] = {"id": "sent", "kind": "number", "title": "Sent?", "minimum": 0, "maximum": 100}
+HAD = {"stage": "before", "question": "sent"}
+UP_TO: dict[str, Any] = {"id": "n", "kind": "number", "title": "N?"}
+
+
+def bounds_refused(sent: dict[str, Any], *asked: dict[str, Any]) -> list[tuple[str, str]]:
+    """The problems of questions after a survey that asks `sent`."""
+    before = {"id": "before", "kind": "survey", "questions": [sent]}
+    stage = {"id": "page", "kind": "survey", "questions": list(asked)}
+    try:
+        validate({"parley": 1, "name": "X", "stages": [before, stage], "cohorts": [{"seats": [{"open": True}]}]})
+    except InvalidInput as error:
+        return [(one.where.removeprefix("stages[1]."), one.found) for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("sent", "bounded", "where", "found"),
+    [
+        (SENT, {"minimum": HAD, "maximum": 10}, "minimum", "the answer to before.sent, which can be 100"),
+        (SENT, {"minimum": 1, "maximum": HAD}, "maximum", "the answer to before.sent, which can be 0"),
+        (
+            {**SENT, "maximum": None},
+            {"minimum": HAD, "maximum": 10},
+            "minimum",
+            "the answer to before.sent, which can be any",
+        ),
+        (
+            {**SCALE, "id": "sent"},
+            {"minimum": HAD, "maximum": 9},
+            "minimum",
+            "the answer to before.sent, which can be 10",
+        ),
+        (
+            SENT,
+            {"minimum": HAD, "maximum": HAD, "integer": True},
+            "minimum",
+            "the answer to before.sent, which can be no whole number",
+        ),
+    ],
+)
+def test_a_bound_that_can_leave_no_answer_is_refused(sent: Any, bounded: Any, where: str, found: str) -> None:
+    assert bounds_refused(sent, {**UP_TO, **bounded})[0] == (f"questions[0].{where}", found)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [{**UP_TO, "minimum": HAD, "maximum": 100}],
+        [{**UP_TO, "minimum": 0, "maximum": HAD}],
+        [{**UP_TO, "minimum": HAD}],
+        [{**UP_TO, "minimum": HAD, "maximum": HAD}],
+        [{**UP_TO, "minimum": HAD, "maximum": 10, "required": False}],
+        [{**UP_TO, "minimum": HAD, "maximum": 10, "show_if": {**HAD, "operator": "less_than", "value": 9}}],
+        [
+            {**UP_TO, "id": "low", "minimum": 0, "maximum": HAD},
+            {**UP_TO, "id": "high", "minimum": {"question": "low"}},
+            {**UP_TO, "minimum": {"question": "low"}, "maximum": {"question": "high"}},
+            {**UP_TO, "id": "last", "minimum": {"question": "low"}, "maximum": 100},
+        ],
+    ],
+)
+def test_a_bound_that_always_leaves_an_answer_is_taken(asked: list[dict[str, Any]]) -> None:
+    assert bounds_refused(SENT, *asked) == []
