@@ -118,6 +118,19 @@ async def test_a_draft_with_problems_is_kept_and_cannot_start_before_they_are_me
     assert (await source(api, address)).json()["problems"] == []
 
 
+@pytest.mark.parametrize("what", ["fork", "try"])
+async def test_a_draft_with_problems_is_neither_copied_nor_tried_before_they_are_mended(api: Api, what: str) -> None:
+    address = await stored(api)
+    await send(api, "PUT", f"{address}/file?keep_problems=true", BROKEN)
+
+    refused = await api.experimenter("POST", f"{address}/{what}")
+    await send(api, "PUT", f"{address}/file", TEXT)
+    made = await api.experimenter("POST", f"{address}/{what}")
+
+    assert (refused.status_code, refused.json().get("reason")) == (409, "not_valid")
+    assert made.status_code == 201
+
+
 async def test_a_replaced_file_is_stored_like_a_new_one(api: Api) -> None:
     replaced, new = await stored(api), await stored(api, OTHER)
 

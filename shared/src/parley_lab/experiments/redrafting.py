@@ -10,6 +10,7 @@ from sqlalchemy import text
 from parley_lab.base.errors import Conflict
 from parley_lab.design import Draft, Experiment, draft_of
 from parley_lab.drafts.limits import set_most_calls
+from parley_lab.experiments import sources
 from parley_lab.experiments.experiments import find
 from parley_lab.experiments.starting import columns_of, store, use_files
 from parley_lab.store.session import Session
@@ -54,7 +55,12 @@ async def require_draft(session: Session, experiment_id: UUID) -> None:
 
 
 async def fork(session: Session, row: Any, now: datetime, *, name: str | None, seed: int | None) -> UUID:
-    """A draft with the document of an experiment: with another name, and another seed unless one is given."""
+    """A draft with the document of an experiment: with another name, and another seed unless one is given.
+
+    Raises:
+        Conflict: the file was saved with problems, so that the document is an older one.
+    """
+    await sources.require_valid(session, row.id)
     experiment = Experiment.model_validate(row.document)
     called = name or f"Copy of {experiment.name}"[:_LONGEST_NAME]
     copy = experiment.model_copy(update={"name": called, "seed": seed})

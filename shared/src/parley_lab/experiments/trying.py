@@ -8,6 +8,7 @@ from uuid import UUID
 from parley_lab.contracts.experiment import CohortPlan, Persona, Seat
 from parley_lab.design import Experiment, draft_of
 from parley_lab.design.treatments import treatment_named
+from parley_lab.experiments import sources
 from parley_lab.experiments.starting import start, store
 from parley_lab.store.session import Session
 
@@ -19,7 +20,9 @@ async def try_alone(session: Session, row: Any, now: datetime, *, treatment: str
 
     Raises:
         NotFound: there is no such arm.
+        Conflict: the file was saved with problems, so that the document is an older one.
     """
+    await sources.require_valid(session, row.id)
     experiment = Experiment.model_validate(row.document)
     if treatment is not None:
         treatment_named(experiment, treatment)

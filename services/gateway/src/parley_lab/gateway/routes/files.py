@@ -35,7 +35,8 @@ async def read_back(experiment_id: UUID, context: InContext, key: ApiKey) -> Res
 async def fork(
     experiment_id: UUID, context: InContext, key: ApiKey, once: InOnce, body: ForkRequest | None = None
 ) -> ExperimentResource:
-    """The copy has the same file, in whatever state the experiment is, and none of its data."""
+    """The copy has the same file, in whatever state the experiment is, and none of its data. Refused with the reason
+    `not_valid` while the file has problems."""
     wanted = body or ForkRequest()
 
     async def work(session: Session) -> ExperimentResource:
@@ -50,7 +51,8 @@ async def fork(
 async def try_alone(
     experiment_id: UUID, context: InContext, key: ApiKey, once: InOnce, body: TryRequest | None = None
 ) -> TrialResource:
-    """A test copy begins with one group: one seat is open, and agents that the mock speaks for take the other ones."""
+    """A test copy begins with one group: one seat is open, and agents that the mock speaks for take the other ones.
+    Refused with the reason `not_valid` while the file has problems."""
     wanted = body or TryRequest()
 
     async def work(session: Session) -> TrialResource:
