@@ -1,12 +1,13 @@
 """API keys over REST: who may make which, what is shown, that a revoked key is refused, and who did what."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 import pytest
 
 from parley_lab.base.errors import SettingsInvalid
+from parley_lab.formats.importing import XLSX
 from parley_lab.gateway.testing import FILE, Api
 from parley_lab.store import keys
 
@@ -125,3 +126,49 @@ async def test_who_did_what_is_kept_with_the_work_and_shown_to_its_doer(api: Api
     assert "mine" in [one["correlation"] for one in own]
     assert of_all == own
     assert api.key not in str(own)
+
+
+REFUSED: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
+    "a file": ("POST", "/v1/experiments", {"json": {"nonsense": True}}),
+    "the file of a draft": ("PUT", "/v1/experiments/{id}/file", {"json": {"nonsense": True}}),
+    "an old version": ("PUT", "/v1/experiments/{id}/file", {"json": FILE, "headers": {"If-Match": '"v99"'}}),
+    "a workbook": ("POST", "/v1/experiments/import", {"content": b"x", "headers": {"Content-Type": XLSX}}),
+    "a picture": ("POST", "/v1/files", {"content": b"x"}),
+    "a persona": ("PUT", "/v1/personas/ann", {"json": {"nonsense": True}}),
+    "an agent": ("PUT", "/v1/personas/ann/agent", {"json": {"nonsense": True}}),
+    "personas": ("POST", "/v1/persona-library", {"json": {"nonsense": True}}),
+    "a word to no persona": ("POST", "/v1/personas/ann/chat", {"json": {"text": "Hi", "client_message_id": "1"}}),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "request_"), REFUSED.values(), ids=list(REFUSED))
+async def test_a_request_that_changed_nothing_is_no_deed(
+    api: Api, method: str, path: str, request_: dict[str, Any]
+) -> None:
+    experiment_id = (await api.experimenter("POST", "/v1/experiments", json=FILE)).json()["id"]
+    api.clock.advance(1)
+
+    answer = await api.experimenter(method, path.format(id=experiment_id), **request_)
+
+    deeds = (await api.experimenter("GET", "/v1/deeds")).json()["deeds"]
+    assert answer.status_code in ((200,) if "/members/" in path else (404, 412, 422)), answer.text
+    assert [one["deed"] for one in deeds] == ["POST /v1/experiments"]
+
+
+async def test_a_request_that_is_repeated_under_its_key_is_one_deed(api: Api) -> None:
+    headers = {"Idempotency-Key": "0123456789abcdef"}
+
+    for _ in range(2):
+        await api.experimenter("POST", "/v1/experiments", json=FILE, headers=headers)
+
+    deeds = (await api.experimenter("GET", "/v1/deeds")).json()["deeds"]
+    assert [one["deed"] for one in deeds] == ["POST /v1/experiments"]
+
+
+@pytest.mark.parametrize("path", ["/v1/experiments", "/v1/files", "/v1/experiments/import"])
+async def test_what_a_reader_sends_is_refused_before_it_is_read(api: Api, path: str) -> None:
+    reader = (await make(api, scopes=["read"])).json()["key"]
+
+    refused = await api.client.post(path, content=b"nonsense", headers={"Authorization": f"Bearer {reader}"})
+
+    assert refused.status_code == 403, refused.text

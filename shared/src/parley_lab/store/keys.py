@@ -197,11 +197,22 @@ async def sign_in(session: Session, key: str, now: datetime, *, scope: Scope, is
     return await sign_in_by_hash(session, hash_key(key), now, scope=scope, is_deed=is_deed)
 
 
+async def require_scope(session: Session, key: str, now: datetime, scope: Scope) -> Experimenter:
+    """`sign_in` for a request that has changed nothing yet: no deed is kept.
+
+    The transaction that changes something signs in by itself.
+    """
+    return await _find(session, hash_key(key), now, scope, None)
+
+
 async def sign_in_by_hash(
     session: Session, key_hash: str, now: datetime, *, scope: Scope, is_deed: bool = False
 ) -> Experimenter:
     """`sign_in` with the stored form of the key or token."""
-    doing = request.get() if scope != "read" or is_deed else None
+    return await _find(session, key_hash, now, scope, request.get() if scope != "read" or is_deed else None)
+
+
+async def _find(session: Session, key_hash: str, now: datetime, scope: Scope, doing: Request | None) -> Experimenter:
     params = {
         "hash": key_hash,
         "now": now,

@@ -72,7 +72,7 @@ class Once:
 
 def by_key(context: Context, key: str) -> Callable[[Session], Awaitable[object]]:
     """Signs in an experimenter who may change things."""
-    return lambda session: keys.sign_in(session, key, context.clock.now(), scope="write")
+    return lambda session: keys.require_scope(session, key, context.clock.now(), "write")
 
 
 def by_token(token: str) -> Callable[[Session], Awaitable[object]]:

@@ -80,7 +80,7 @@ async def create(
     """All problems of the file are told at once; then nothing is stored. Personas that the file names without defining
     them are copied from the library. In a form or a zip come the tables and pictures that it names."""
     async with context.database.transaction() as session:
-        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+        owner = await keys.require_scope(session, key, context.clock.now(), "write")
     bundle = await bundles.bundle_in(request, context)
     draft = await read_draft(bundle, context, owner.id)
 

@@ -77,7 +77,7 @@ async def store(
     """One experiment for each permutation of constants. All problems are told at once, with their cells; then nothing
     is stored. No model is called before the mode is changed (`PATCH`) and the experiment started."""
     async with context.database.transaction() as session:
-        await keys.sign_in(session, key, context.clock.now(), scope="write")
+        await keys.require_scope(session, key, context.clock.now(), "write")
     content, media_type = await _content_of(request)
     drafts, warnings = await context.reader.imported(content, media_type, Choice(tuple(people or ()), sessions, draws))
 

@@ -57,7 +57,7 @@ class UploadedFile(BaseModel):
 async def upload(request: Request, context: InContext, key: ApiKey) -> UploadedFile:
     """The same content has the same name. A file that no experiment uses within a day may be deleted."""
     async with context.database.transaction() as session:
-        await keys.sign_in(session, key, context.clock.now(), scope="write")
+        await keys.require_scope(session, key, context.clock.now(), "write")
     content = await request.body()
     if len(content) > context.files.max_file_bytes:
         raise TooLarge(f"A file may have {context.files.max_file_bytes} bytes.")

@@ -49,7 +49,7 @@ async def say(persona_id: PersonaId, body: PersonaMessageRequest, context: InCon
 
     async def go_on(session: Session) -> None:
         now = context.clock.now()
-        owner = await keys.sign_in(session, key, now, scope="write")
+        owner = await keys.require_scope(session, key, now, "write")
         await persona_chats.go_on(session, owner.id, persona_id, now)
 
     await context.database.transact(go_on)

@@ -74,7 +74,7 @@ async def put(persona_id: PersonaId, request: Request, context: InContext, key: 
 async def _signed_in(context: Context, key: str) -> None:
     """Only files of those who may write are read."""
     async with context.database.transaction() as session:
-        await keys.sign_in(session, key, context.clock.now(), scope="write")
+        await keys.require_scope(session, key, context.clock.now(), "write")
 
 
 async def _stored(context: Context, key: str, persona: Persona) -> PersonaResource:

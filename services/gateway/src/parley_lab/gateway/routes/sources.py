@@ -103,7 +103,7 @@ async def replace(
     nothing is stored, unless `keep_problems` is set: then the text is, and `source` has the problems. Files beside the
     text stay; a form or a zip adds some, or replaces those with the same names."""
     async with context.database.transaction() as session:
-        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+        owner = await keys.require_scope(session, key, context.clock.now(), "write")
         await owned_by(session, owner, experiment_id)
         stored = await beside.files_of(session, experiment_id, without=without or ())
     bundle = await bundle_in(request, context, stored)
