@@ -1,6 +1,6 @@
 // Made by `python -m parley_lab.gateway.typescript` from the OpenAPI schema of the lab; a test compares.
 export type AccentResource = { light: string; on_light: string; dark: string; on_dark: string };
-export type ActOutcome = { member_id: string; outcome: ("done" | "refused" | "not_found"); status: (string | null); reason?: (string | null); detail?: (string | null) };
+export type ActOutcome = { member_id: string; outcome: ("done" | "refused" | "not_found" | "failed"); status: (string | null); reason?: (string | null); detail?: (string | null) };
 export type ActOutcomes = { outcomes: ActOutcome[] };
 export type ActRequest = { member_ids?: (string[] | null); reason?: string; text?: string };
 export type ActivityBucket = { at: string; events: number; messages: number; calls: { [name: string]: number }; tokens_in: number; tokens_out: number; cost: (number | null); milliseconds: (number | null) };

@@ -7,11 +7,15 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
+from parley_lab.base.errors import Unavailable
 from parley_lab.bus.in_process import InProcessBus
 from parley_lab.gateway.app import create_app
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.gateway.testing import Api
+from parley_lab.members.standing import Standing
+from parley_lab.people import holding, notices
 from parley_lab.store import keys
+from parley_lab.store.session import Session
 
 pytestmark = pytest.mark.postgres
 
@@ -51,6 +55,91 @@ async def test_each_member_has_an_outcome_and_one_that_is_refused_keeps_no_other
         "deeds"
     ]
     assert (deed["deed"], deed["reason"]) == (f"POST /v1/experiments/{experiment_id}/members/pause", "fire alarm")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(Unavailable("The lab is busy."), "unavailable"), (RuntimeError("a bug"), "unexpected")]
+)
+async def test_a_member_with_whom_it_fails_has_an_outcome_and_keeps_no_other_from_it(
+    api: Api, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
+    experiment_id = await api.running()
+    ada, bo = [await id_of(api, await api.join(experiment_id, name)) for name in ("Ada", "Bo")]
+    pause = holding.pause_member
+
+    async def fail_with_ada(session: Session, standing: Standing, *rest: Any, **options: Any) -> None:
+        await pause(session, standing, *rest, **options)
+        if standing.member.id == UUID(ada):
+            raise error
+
+    monkeypatch.setattr("parley_lab.gateway.routes.acts.holding.pause_member", fail_with_ada)
+    paused = await act(api, experiment_id, "pause", member_ids=[ada, bo])
+
+    assert paused.status_code == 200, paused.text
+    assert [(one["outcome"], one["status"], one["reason"]) for one in paused.json()["outcomes"]] == [
+        ("failed", "in_progress", reason),
+        ("done", "paused", None),
+    ]
+    assert "a bug" not in paused.text
+
+
+async def test_an_act_is_done_although_the_state_after_it_cannot_be_read(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment_id = await api.running()
+    token = await api.join(experiment_id)
+
+    async def away(*_: Any) -> str:
+        raise Unavailable("The database is away.")
+
+    monkeypatch.setattr("parley_lab.gateway.routes.acts.acting.status_of", away)
+    paused = await act(api, experiment_id, "pause", member_ids=[await id_of(api, token)])
+
+    assert paused.status_code == 200, paused.text
+    assert [(one["outcome"], one["status"]) for one in paused.json()["outcomes"]] == [("done", None)]
+
+
+async def test_an_act_under_a_key_is_done_once_with_each_and_reaches_no_one_who_came_later(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment_id = await api.running(cohorts=[{"seats": [{"open": True, "count": 3}]}])
+    ada, bo = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Bo")
+    path, headers = f"/v1/experiments/{experiment_id}/members/message", {"Idempotency-Key": "0123456789abcdef"}
+    bo_id, send = UUID(await id_of(api, bo)), notices.send_notice
+
+    async def fail_with_bo(session: Session, standing: Standing, *rest: Any, **options: Any) -> None:
+        if standing.member.id == bo_id:
+            raise Unavailable("The lab is busy.")
+        await send(session, standing, *rest, **options)
+
+    async def say(text: str) -> httpx2.Response:
+        return await api.experimenter("POST", path, json={"text": text}, headers=headers)
+
+    with monkeypatch.context() as outage:
+        outage.setattr("parley_lab.gateway.routes.acts.notices.send_notice", fail_with_bo)
+        first = await say("Five minutes left")
+    cy = await api.join(experiment_id, "Cy")
+    again = await say("Five minutes left")
+    other = await say("Two minutes left")
+
+    heard = [(await api.participant(one, "GET", "/v1/me")).json()["notices"] for one in (ada, bo, cy)]
+    assert sorted(one["outcome"] for one in first.json()["outcomes"]) == ["done", "failed"]
+    assert [one["outcome"] for one in again.json()["outcomes"]] == ["done", "done"]
+    assert [[one["text"] for one in of_one] for of_one in heard] == [["Five minutes left"], ["Five minutes left"], []]
+    assert (other.status_code, other.json()["reason"]) == (409, "id_used")
+
+
+async def test_a_member_goes_on_once_when_the_request_is_repeated_under_its_key(api: Api) -> None:
+    experiment_id = await api.running()
+    ada = await id_of(api, await api.join(experiment_id))
+    path, headers = f"/v1/experiments/{experiment_id}/members/advance", {"Idempotency-Key": "0123456789abcdef"}
+    body = {"member_ids": [ada], "reason": "it hangs"}
+
+    answers = [await api.experimenter("POST", path, json=body, headers=headers) for _ in range(2)]
+
+    member = (await api.experimenter("GET", f"/v1/members/{ada}")).json()
+    assert [one.json()["outcomes"][0]["outcome"] for one in answers] == ["done", "done"]
+    assert member["stage_id"] == "before"
 
 
 async def test_a_message_reaches_all_people_who_take_part_when_no_one_is_named(api: Api) -> None:

@@ -138,6 +138,12 @@ REFUSED: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     "an agent": ("PUT", "/v1/personas/ann/agent", {"json": {"nonsense": True}}),
     "personas": ("POST", "/v1/persona-library", {"json": {"nonsense": True}}),
     "a word to no persona": ("POST", "/v1/personas/ann/chat", {"json": {"text": "Hi", "client_message_id": "1"}}),
+    "a word to no one": ("POST", "/v1/experiments/{id}/members/message", {"json": {"text": "Hi"}}),
+    "a stranger": (
+        "POST",
+        "/v1/experiments/{id}/members/pause",
+        {"json": {"member_ids": ["00000000-0000-0000-0000-000000000001"]}},
+    ),
 }
 
 

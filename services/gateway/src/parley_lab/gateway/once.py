@@ -53,21 +53,49 @@ class Once:
         """
         if self.key is None:
             return await self.context.database.transact(work)
-        url, bearer = self.request.url, self.request.headers.get("authorization", "")
         body = await self.request.body() if content is None else content
-        where = f"{self.key}\n{self.request.method} {url.path}"
-        asked = Repeatable(f"{bearer}\n{self.key}", where, url.query.encode() + b"\n" + body)
 
         async def once(session: Session) -> ResourceT:
-            kept = await kept_answers.find_or_claim(session, asked, self.context.clock.now())
-            if kept is not None:
-                await sign_in(session)
-                return shape.model_validate_json(kept)
-            result = await work(session)
-            await kept_answers.keep(session, asked, result.model_dump_json().encode())
-            return result
+            return await self._find_or_do(session, shape, work, self._name_request(self.key, body), sign_in)
 
         return await self.context.database.transact(once)
+
+    async def do_part(
+        self, session: Session, shape: type[ResourceT], work: Callable[[Session], Awaitable[ResourceT]], part: str
+    ) -> ResourceT:
+        """The result of `work`, or the one from before, of a request that takes several transactions.
+
+        `part` names the one of `session`, whose caller has signed in.
+
+        Raises:
+            Conflict: another request was made under the same key.
+        """
+        if self.key is None:
+            return await work(session)
+        asked = self._name_request(f"{self.key}\n{part}", await self.request.body())
+        return await self._find_or_do(session, shape, work, asked, None)
+
+    def _name_request(self, name: str | None, body: bytes) -> Repeatable:
+        url, bearer = self.request.url, self.request.headers.get("authorization", "")
+        where = f"{name}\n{self.request.method} {url.path}"
+        return Repeatable(f"{bearer}\n{self.key}", where, url.query.encode() + b"\n" + body)
+
+    async def _find_or_do(
+        self,
+        session: Session,
+        shape: type[ResourceT],
+        work: Callable[[Session], Awaitable[ResourceT]],
+        asked: Repeatable,
+        sign_in: Callable[[Session], Awaitable[object]] | None,
+    ) -> ResourceT:
+        kept = await kept_answers.find_or_claim(session, asked, self.context.clock.now())
+        if kept is not None:
+            if sign_in is not None:
+                await sign_in(session)
+            return shape.model_validate_json(kept)
+        result = await work(session)
+        await kept_answers.keep(session, asked, result.model_dump_json().encode())
+        return result
 
 
 def by_key(context: Context, key: str) -> Callable[[Session], Awaitable[object]]:

@@ -76,11 +76,12 @@ def answer(
 
 HELD: Final = "The lab cannot go on with this group just now. It tries again by itself; so may you."
 HELD_AGAIN_SECONDS: Final = 10
+UNEXPECTED: Final = "Something went wrong on our side. The correlation id finds it in the log."
 
 
 def unexpected() -> Response:
     """The response to our own errors; the log has them under the correlation id."""
-    return answer(500, "unexpected", "Something went wrong on our side. The correlation id finds it in the log.")
+    return answer(500, "unexpected", UNEXPECTED)
 
 
 async def failed(scope: Scope) -> Response:

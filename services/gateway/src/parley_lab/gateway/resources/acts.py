@@ -30,11 +30,12 @@ class ActRequest(Request):
 
 class ActOutcome(Resource):
     member_id: UUID
-    outcome: Literal["done", "refused", "not_found"]
+    outcome: Literal["done", "refused", "not_found", "failed"]
+    """`failed`: the lab could not do it with this member. Try again with the `Idempotency-Key` of the first request."""
     status: str | None = Field(examples=["paused"])
-    """The state of the member after it; null for one that is not there."""
+    """The state of the member after it; null for one that is not there, or whose state cannot be read now."""
     reason: str | None = Field(default=None, examples=["not_joined"])
-    """Of a refusal: a stable word."""
+    """Of a refusal or a failure: a stable word."""
     detail: str | None = Field(default=None, examples=["Nobody has taken this seat yet."])
 
 

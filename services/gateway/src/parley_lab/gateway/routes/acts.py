@@ -1,18 +1,22 @@
 """Acts on many members at once, with an outcome for each; on a whole group; and Continue."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
+import structlog
 from fastapi import APIRouter
 
 from parley_lab.answers import advancing
-from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Problem
+from parley_lab.base.errors import Conflict, InvalidInput, NotFound, ParleyError, Problem, Unavailable
 from parley_lab.contracts import lives
 from parley_lab.gateway.context import Context, InContext, UrgentKey
+from parley_lab.gateway.once import InOnce, Once
 from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.problems import UNEXPECTED
 from parley_lab.gateway.resources.acts import (
     Act,
     ActOutcome,
@@ -22,6 +26,7 @@ from parley_lab.gateway.resources.acts import (
     ContinueRequest,
     ReasonRequest,
 )
+from parley_lab.gateway.resources.base import Resource
 from parley_lab.gateway.resources.members import CohortResource, MemberResource
 from parley_lab.gateway.routes.experiments import owned_by
 from parley_lab.gateway.routes.members import member_resource
@@ -32,6 +37,7 @@ from parley_lab.store import keys, ownership
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
 from parley_lab.talk import pages as reads
 
+log = structlog.get_logger(__name__)
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
@@ -42,6 +48,13 @@ class _By:
     actor: str
     reason: str = ""
     text: str = ""
+
+
+class _Chosen(Resource):
+    """The members to whom an act is done, in its order."""
+
+    actor: str
+    member_ids: list[UUID]
 
 
 Doing = Callable[[Session, Standing, _By, datetime], Awaitable[object]]
@@ -84,27 +97,38 @@ _DOING: Final[Mapping[Act, Doing]] = {
 
 @router.post("/experiments/{experiment_id}/members/{act}", summary="Do something with many members at once")
 async def act_on_members(
-    experiment_id: UUID, act: Act, body: ActRequest, context: InContext, key: UrgentKey
+    experiment_id: UUID, act: Act, body: ActRequest, context: InContext, key: UrgentKey, once: InOnce
 ) -> ActOutcomes:
     """Each member is a transaction of its own, so one that is refused keeps no other from it; the answer has an outcome
-    for each, in the order of `member_ids`. `remove` and `advance` need a reason, `message` a text."""
+    for each, in the order of `member_ids`. `remove` and `advance` need a reason, `message` a text. The same request
+    again under an `Idempotency-Key` is for the same members, and only for those with whom it was not done before."""
     _require(act, body)
-    now = context.clock.now()
 
-    async def begin(session: Session) -> tuple[str, Sequence[UUID], frozenset[UUID]]:
-        owner = await keys.sign_in(session, key, now, scope="write")
+    async def begin(session: Session) -> tuple[_Chosen, frozenset[UUID]]:
+        owner = await keys.require_scope(session, key, context.clock.now(), "write")
         await owned_by(session, owner, experiment_id)
-        keys.note(session, experiment_id, body.reason)
-        ids = body.member_ids if body.member_ids is not None else await acting.people_of(session, experiment_id)
-        return owner.name, ids, await acting.among(session, experiment_id, ids)
 
-    actor, ids, known = await context.database.transact(begin)
-    by = _By(actor, body.reason, body.text)
+        async def choose(session: Session) -> _Chosen:
+            ids = body.member_ids if body.member_ids is not None else await acting.people_of(session, experiment_id)
+            return _Chosen(actor=owner.name, member_ids=list(dict.fromkeys(ids)))
+
+        chosen = await once.do_part(session, _Chosen, choose, "members")
+        return chosen, await acting.among(session, experiment_id, chosen.member_ids)
+
+    chosen, known = await context.database.transact(begin)
+    by = _By(chosen.actor, body.reason, body.text)
+
+    async def do(session: Session, member_id: UUID) -> None:
+        now = context.clock.now()
+        await keys.sign_in(session, key, now, scope="write")
+        keys.note(session, experiment_id, body.reason)
+        await _DOING[act](session, await standings.lock_standing(session, member_id), by, now)
+
     outcomes = [
-        await _outcome(context, one, _DOING[act], by)
+        await _outcome(context, once, one, do)
         if one in known
         else ActOutcome(member_id=one, outcome="not_found", status=None, detail="There is no such participant.")
-        for one in dict.fromkeys(ids)
+        for one in chosen.member_ids
     ]
     return ActOutcomes(outcomes=outcomes)
 
@@ -121,24 +145,35 @@ def _require(act: Act, body: ActRequest) -> None:
         raise InvalidInput("The request is not as expected.", problems)
 
 
-async def _outcome(context: Context, member_id: UUID, doing: Doing, by: _By) -> ActOutcome:
-    async def work(session: Session) -> None:
-        await doing(session, await standings.lock_standing(session, member_id), by, context.clock.now())
+async def _outcome(
+    context: Context, once: Once, member_id: UUID, do: Callable[[Session, UUID], Awaitable[None]]
+) -> ActOutcome:
+    async def work(session: Session) -> Resource:
+        await do(session, member_id)
+        return Resource()
 
-    refused: Conflict | None = None
+    def outcome_of(
+        outcome: Literal["done", "refused", "failed"], reason: str | None = None, detail: str | None = None
+    ) -> ActOutcome:
+        return ActOutcome(member_id=member_id, outcome=outcome, status=None, reason=reason, detail=detail)
+
     try:
-        await context.database.transact(work)
-    except Conflict as error:
-        refused = error
+        await context.database.transact(lambda session: once.do_part(session, Resource, work, str(member_id)))
+        found = outcome_of("done")
     except NotFound:
         return ActOutcome(member_id=member_id, outcome="not_found", status=None, detail="It was deleted meanwhile.")
-    async with context.database.read() as session:
-        status = await acting.status_of(session, member_id)
-    if refused is None:
-        return ActOutcome(member_id=member_id, outcome="done", status=status)
-    return ActOutcome(
-        member_id=member_id, outcome="refused", status=status, reason=refused.reason, detail=refused.message
-    )
+    except Conflict as error:
+        found = outcome_of("refused", error.reason, error.message)
+    except ParleyError as error:
+        found = outcome_of("failed", error.code, error.message)
+    except Exception:
+        # The outcomes of the others, with whom it is done already, must not be lost.
+        log.exception("act.failed", member=str(member_id))
+        found = outcome_of("failed", "unexpected", UNEXPECTED)
+    with suppress(Unavailable):
+        async with context.database.read() as session:
+            return found.model_copy(update={"status": await acting.status_of(session, member_id)})
+    return found
 
 
 @router.post("/members/{member_id}/advance", summary="Continue, as if the time was up")
@@ -187,13 +222,17 @@ async def _on_cohort(
 ) -> ActOutcomes:
     async def work(session: Session) -> ActOutcomes:
         now = context.clock.now()
-        owner = await keys.sign_in(session, key, now, scope="write")
-        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id), reason)
+        owner = await keys.require_scope(session, key, now, "write")
+        experiment_id = await ownership.check_cohort(session, cohort_id, owner.id)
         if command == "remove":
             await joining.set_locked(session, cohort_id, True, now, actor=owner.name)
         by = _By(owner.name, reason)
         members = await acting.members_of(session, cohort_id, with_mediators=command != "remove")
-        return ActOutcomes(outcomes=[await _one_of(session, one, doing, command, by, now) for one in members])
+        outcomes = [await _one_of(session, one, doing, command, by, now) for one in members]
+        if command == "remove" or any(one.outcome == "done" for one in outcomes):
+            await keys.sign_in(session, key, now, scope="write")
+            keys.note(session, experiment_id, reason)
+        return ActOutcomes(outcomes=outcomes)
 
     return await context.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
