@@ -50,6 +50,9 @@ SURE: list[Callable[[bool], object]] = [lambda is_so: is_so, int, str, lambda is
 SURE += [lambda is_so: "Yes, I am." if is_so else "No, never."]
 WHY: list[Callable[[str], object]] = [
     *(lambda said: said, lambda said: f"<think>SECRET</think>{said}", lambda said: f"SECRET</think>{said}"),
+    *(lambda said: f"&lt;think&gt;SECRET&lt;/think&gt;{said}", lambda said: f"<!-- SECRET -->{said}"),
+    *(lambda said: f"Thought: SECRET\nAnswer: {said}", lambda said: f"**Analysis**\nSECRET\n\n**Answer**\n{said}"),
+    lambda said: f"```thinking\nSECRET\n```\n{said}",
 ]
 FORMS: dict[str, list[Callable[[Any], object]]] = {"trams": TRAMS, "vote": VOTES, "sure": SURE, "why": WHY}
 OBJECTS: list[Callable[[Values], Values]] = [
@@ -63,6 +66,7 @@ OBJECTS: list[Callable[[Values], Values]] = [
         lambda given: {name.upper(): value for name, value in given.items()},
         lambda given: dict(reversed(given.items())),
     ),
+    lambda given: {"answers": [{"question": name, "answer": value} for name, value in given.items()]},
 ]
 # What is around the object; the draft is another whole object.
 TEXTS: list[Form] = [
@@ -78,6 +82,12 @@ TEXTS: list[Form] = [
     ),
     lambda said, draft: f"<|channel|>analysis<|message|>{draft}<|end|><|channel|>final<|message|>{said}",
     lambda said, draft: f"<think>{draft}<think>SECRET</think>{said}",
+    lambda said, draft: f"<!-- SECRET {draft} -->{said}",
+    lambda said, draft: f"&lt;think&gt;{draft}&lt;/think&gt;{said}",
+    lambda said, draft: f"```thinking\n{draft}\n```\n{said}",
+    lambda said, draft: f"Thought: SECRET {draft}\n{said}",
+    lambda said, draft: f"{said}\n\nReasoning: SECRET {draft}",
+    lambda said, draft: f"**Thought:** SECRET {draft}\n\n**Answer:** {said}",
     lambda said, draft: f"<think>{draft} and {said}",
     lambda said, _: f"{said[:-1]},}}",
 ]

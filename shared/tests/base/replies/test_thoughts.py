@@ -34,6 +34,11 @@ TAGS = ("think", "thinking", "thought", "reasoning", "seed:think", "Think", "ref
         f"<|channel|>final<|message|>{SAID}",
         f"<|channel>thought\n{DRAFT}<channel|>{SAID}",
         f"analysis{DRAFT}assistantfinal{SAID}",
+        f"&lt;think&gt;{DRAFT}&lt;/think&gt;{SAID}",
+        f"<!-- {DRAFT} -->{SAID}",
+        f"<!--\n{DRAFT}\n-->\n{SAID}\n<!-- {DRAFT} -->",
+        f"```thinking\n{DRAFT}\n```\n{SAID}",
+        f"~~~reasoning\n{DRAFT}\n~~~\n{SAID}",
     ],
 )
 def test_what_is_said_is_what_is_left_after_the_thoughts(written: str) -> None:
@@ -50,6 +55,9 @@ def test_what_is_said_is_what_is_left_after_the_thoughts(written: str) -> None:
         f"<|channel|>analysis<|message|>{DRAFT}",
         f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant<|channel|>commentary<|message|>{SAID}<|end|>",
         f"<think>{DRAFT}</thinking>{SAID}",
+        f"&lt;think&gt;{DRAFT}",
+        f"<!-- {DRAFT}",
+        f"```thinking\n{DRAFT}",
     ],
 )
 def test_a_thought_that_never_ends_is_refused_and_not_kept(written: str) -> None:

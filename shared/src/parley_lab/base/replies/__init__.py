@@ -16,10 +16,13 @@ from parley_lab.base.replies.fields import (
     text,
     whole_number,
 )
+from parley_lab.base.replies.labels import answer_after_labels, without_lines_of_thoughts, words_after_labels
+from parley_lab.base.replies.meant import ANSWER_NAMES
 from parley_lab.base.replies.names import OwnWords, own_words
 from parley_lab.base.replies.thoughts import OpenThought, after_thoughts, before_open_thought
 
 __all__ = [
+    "ANSWER_NAMES",
     "OpenThought",
     "OwnWords",
     "Reason",
@@ -27,6 +30,7 @@ __all__ = [
     "Text",
     "Truth",
     "after_thoughts",
+    "answer_after_labels",
     "before_open_thought",
     "fields_in_text",
     "in_letters",
@@ -39,4 +43,6 @@ __all__ = [
     "read",
     "text",
     "whole_number",
+    "without_lines_of_thoughts",
+    "words_after_labels",
 ]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from parley_lab.base.replies import meant, orders, spellings
+from parley_lab.base.replies.labels import words_after_labels
 from parley_lab.base.replies.thoughts import after_thoughts
 from parley_lab.base.storable import is_storable_number, is_storable_text
 
@@ -29,6 +30,7 @@ _WRAPPERS: Final = (
 _QUESTION_NAMES: Final = frozenset({"question", "questionid", "id", "name", "field", "key"})
 _ANSWER_NAMES: Final = frozenset({"answer", "value", "response", "reply", "choice", "selected", "rating", "score"})
 _MOST_WRAPPERS: Final = 3
+_NOT_STORABLE: Final = "text without NUL and without broken characters is expected"
 _BEYOND_ALL: Final = 10**20
 """No whole number as large can be stored."""
 
@@ -233,17 +235,24 @@ def _storable(value: object, info: ValidationInfo) -> object:
     if not isinstance(value, str):
         return value
     if not is_storable_text(value):
-        raise ValueError("text without NUL and without broken characters is expected")
+        raise ValueError(_NOT_STORABLE)
     if not is_reading(info) or not value:
         return value
-    said = after_thoughts(value)
+    said = words_after_labels(after_thoughts(value))
     if not said.strip() and value.strip():
         raise ValueError("it is a thought, and says nothing")
     return said
 
 
+def _storable_reason(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, str) and not is_storable_text(value):
+        raise ValueError(_NOT_STORABLE)
+    return value
+
+
 def _reason(value: object, info: ValidationInfo) -> object:
     """No one sees the field, so a thought in it does no harm; it is left out all the same."""
+    value = spellings.alone(value) if is_reading(info) and isinstance(value, dict) else value
     if not is_reading(info) or not isinstance(value, str):
         return value
     try:
@@ -293,7 +302,7 @@ def _numeral(bounds: Any, about: str) -> BeforeValidator:
 
 
 Text = Annotated[str, Strict(), BeforeValidator(_storable)]
-Reason = Annotated[str, Strict(), BeforeValidator(_storable), BeforeValidator(_reason)]
+Reason = Annotated[str, Strict(), BeforeValidator(_storable_reason), BeforeValidator(_reason)]
 """A text that no member reads: the reason for an answer."""
 Truth = Annotated[bool, Strict(), BeforeValidator(_truth)]
 

@@ -32,6 +32,7 @@ CHOICES: Final = frozenset(_CHOICES.split())
 """Names under which models put an answer; beside the field that was asked for, each must say the same."""
 _MORE: Final = CHOICES.union(_ALSO.split())
 """All names that count where the field itself is missing."""
+ANSWER_NAMES: Final = WORDS | _MORE
 _REMARKS: Final = frozenset(_ASIDE.split())
 _LINE: Final = re.compile(r"\s*(?:[-*\u2022+]\s+|\d{1,2}[.)]\s+)?(?P<name>[^:=\n]{1,80})\s*[:=]\s*(?P<said>.*)")
 _NUMBERED: Final = re.compile(r"\s*[*_]*(?P<number>\d{1,2})[.)][*_]*\s+(?P<said>\S.*)")

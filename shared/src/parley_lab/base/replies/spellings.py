@@ -11,6 +11,8 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
 
+from parley_lab.base.replies.labels import answer_after_labels
+
 _YES: Final = frozenset({"yes", "y", "true", "1", "ja", "oui", "sí", "si", "sì", "sim", "да", "是", "はい", "예"})
 _NO: Final = frozenset({"no", "n", "false", "0", "nein", "nee", "non", "não", "нет", "否", "いいえ", "아니요"})
 
@@ -100,7 +102,7 @@ def visible(text: str) -> str:
 
 def bare(text: str) -> str:
     """The text without what models put around an answer: quotes, fences, bold, headings, a label, a final full stop."""
-    before, plain = None, visible(text).strip()
+    before, plain = None, answer_after_labels(visible(text)).strip()
     while before != plain:
         before = plain
         plain = _unwrap(plain).strip()

@@ -12,14 +12,14 @@ _NAMES: Final = (
     "(?:inner|internal)[_-]?(?:thoughts?|monologue|reasoning)|antThinking|chain[_-]of[_-]thought"
 )
 _MARK: Final = re.compile(
-    rf"<(?P<slash>/?)(?:\w+:)?(?P<tag>{_NAMES})\b(?P<rest>[^<>]{{0,200}})>"
+    rf"(?:<|&lt;)(?P<slash>/?)(?:\w+:)?(?P<tag>{_NAMES})\b(?P<rest>[^<>&]{{0,200}})(?:>|&gt;)"
     r"|(?P<bracket>(?-i:\[/?THINK\]))"
     r"|(?P<triangle>\u25c1/?think\u25b7)"
     r"|<\|(?P<edge>begin_of|end_of|START|END)_(?P<part>thought|THINKING|solution|RESPONSE)\|>"
     r"|<\|inner_(?P<inner>prefix|suffix)\|>",
     re.IGNORECASE,
 )
-_LIKELY: Final = re.compile(r"<[/|\w]|\[/?THINK|\u25c1|assistantfinal", re.IGNORECASE)
+_LIKELY: Final = re.compile(rf"<[/|!\w]|&lt;|\[/?THINK|\u25c1|assistantfinal|(?:```|~~~)(?:{_NAMES})\b", re.IGNORECASE)
 """One quick look at a text: most have no mark at all."""
 _CHANNEL: Final = re.compile(
     r"<\|channel\|?>\s*(?P<name>\w+)(?:[^<]|<\|constrain\|>){0,200}?(?:<\|message\|>|\n)(?P<said>.*?)"
@@ -31,6 +31,14 @@ _HAS_CHANNEL: Final = re.compile(r"<\|channel\|?>", re.IGNORECASE)
 _BARE_CHANNELS: Final = re.compile(r"\A\s*analysis.*assistantfinal", re.DOTALL)
 """The channels of gpt-oss where a server has dropped the marks, but not the words between them."""
 _CONTROL: Final = re.compile(r"<\|(?:start|end|return|message|im_start|im_end|endoftext|eot_id)\|>(?:assistant\b)?")
+
+
+_ASIDE: Final = re.compile(
+    rf"<!--(?P<comment>.*?)(?P<end>--!?>|\Z)"
+    rf"|^[ \t]*(?P<fence>```|~~~)(?:{_NAMES})\b[^\n]*\n(?P<fenced>.*?)(?P<fence_end>^[ \t]*(?P=fence)[ \t]*$|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+"""A comment that pages would hide, or a fence that is named after a thought."""
 
 
 class OpenThought(ValueError):
@@ -48,7 +56,9 @@ def after_thoughts(text: str) -> str:
     """
     if _LIKELY.search(text) is None:
         return text
-    return _without_tags(_of_final_channel(text))
+    final = _of_final_channel(text)
+    said = _ASIDE.sub(_drop_aside, final)
+    return _without_tags(said if said == final else said.strip())
 
 
 def before_open_thought(text: str) -> str:
@@ -57,6 +67,12 @@ def before_open_thought(text: str) -> str:
         return after_thoughts(text)
     except OpenThought:
         return ""
+
+
+def _drop_aside(found: re.Match[str]) -> str:
+    if not (found["end"] or found["fence_end"]):
+        raise OpenThought
+    return ""
 
 
 def _of_final_channel(text: str) -> str:

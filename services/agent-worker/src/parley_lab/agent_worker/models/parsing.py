@@ -15,7 +15,7 @@ from typing import Any, Final
 import json_repair
 import orjson
 
-from parley_lab.base.replies import after_thoughts, in_letters
+from parley_lab.base.replies import ANSWER_NAMES, after_thoughts, in_letters, without_lines_of_thoughts
 
 _FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _MARK: Final = re.compile(r'\\.|["{}]', re.DOTALL)
@@ -63,8 +63,8 @@ class Unreadable(ValueError):
 def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | None:
     """The JSON object in `text`: the whole text, or the last object among words. None when there is none.
 
-    Objects without any of the `fields` do not count where another one has some. An echoed schema of the reply is no
-    reply.
+    Objects without any of the `fields`, or names that mean one, do not count where another one has some. An echoed
+    schema of the reply is no reply.
 
     Raises:
         OpenThought: a thought never ends.
@@ -73,8 +73,8 @@ def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | No
     whole = _load(text)
     if whole is not None:
         return None if _is_schema(whole, fields) else whole
-    found = [one for one in _objects(after_thoughts(text)) if not _is_schema(one, fields)]
-    replies = [one for one in found if _has_any(one, set(map(in_letters, fields)))]
+    found = [one for one in _objects(without_lines_of_thoughts(after_thoughts(text))) if not _is_schema(one, fields)]
+    replies = [one for one in found if _has_any(one, ANSWER_NAMES.union(map(in_letters, fields)))]
     return next(reversed(replies or found), None)
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, WithJsonSchema, create_model
 from pydantic import Field as ModelField
 
 from parley_lab.base.errors import InvalidInput, Problem
-from parley_lab.base.replies import Reason, Reply, Text, own_words
+from parley_lab.base.replies import Reason, Reply, Text, own_words, words_after_labels
 from parley_lab.kinds import Field, Form, Json, Label, OwnView, form
 from parley_lab.kinds.stages.group_interview import flow
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
@@ -88,7 +88,10 @@ def kept(want: Wanted, raw: str, own: Collection[str] = (), others: Collection[s
     """
     reply = read_reply(raw)
     entry = _entry(
-        want, own_words(reply.response, own, others).text[:LONGEST_RESPONSE], reply.reasoning, reply.speculation_score
+        want,
+        own_words(words_after_labels(reply.response), own, others).text[:LONGEST_RESPONSE],
+        reply.reasoning,
+        reply.speculation_score,
     )
     return {**entry, "value": None, "valid": False}
 
@@ -115,6 +118,7 @@ def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
     Raises:
         InvalidInput: the text is empty, or is an object that is cut off or badly written.
     """
+    text = words_after_labels(text)
     said = read_reply(text)
     if not said.response:
         raise InvalidInput("the reply is empty")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from parley_lab.base.replies import before_open_thought
+from parley_lab.base.replies import answer_after_labels, before_open_thought
 from parley_lab.kinds.stages.matrix_game.payoffs import Action, Labels
 from parley_lab.kinds.stages.matrix_game.sentences import WRAPPING, Named, Vocabulary
 
@@ -75,7 +75,8 @@ def _normalised(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         text = f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
     composed = unicodedata.normalize("NFKC", text)
-    return before_open_thought("".join(one for one in composed if unicodedata.category(one) not in ("Cf", "Cs")))
+    visible = "".join(one for one in composed if unicodedata.category(one) not in ("Cf", "Cs"))
+    return answer_after_labels(before_open_thought(visible))
 
 
 def _from_json(text: str, vocabulary: Vocabulary) -> set[Action] | None:
