@@ -211,6 +211,27 @@ async def test_when_the_time_for_a_row_is_up_the_page_goes_on_with_what_is_enter
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+async def test_the_time_for_a_row_stands_in_a_pause_and_goes_on_with_the_rest(page: Page, lab: RunningLab) -> None:
+    seconds = 4
+    each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
+    rows = [{"what": what} for what in ("bus", "tram")]
+    stage = {"id": "rides", "kind": "survey", "one_page_each": {"seconds": seconds}, "rows": rows, "questions": [each]}
+    experiment = lab.started({**STUDY, "stages": [stage, STUDY["stages"][3]]})
+    address = f"/v1/experiments/{experiment['id']}"
+    await join(page, experiment)
+    lab.ask("POST", f"{address}/pause")
+    notice = page.get_by_text("The study is paused")
+    await expect(notice).to_be_visible()
+
+    await page.wait_for_timeout(1000 * (seconds + 1))
+    lab.ask("POST", f"{address}/resume")
+    await expect(notice).to_have_count(0)
+    is_first_row = await page.get_by_text("How often by bus?").is_visible()
+
+    await expect(page.get_by_text("How often by tram?")).to_be_visible()
+    assert is_first_row
+
+
 LONG: dict[str, Any] = {
     "id": "long",
     "kind": "survey",

@@ -40,11 +40,8 @@ export function InTurns({ turns, ...form }) {
   const reached = useRef(at);
   const onSave = form.onSave && ((/** @type {any} */ answer) => form.onSave(savedOf(answer, questions, reached.current)));
   const [isPaused, setPaused] = useState(pause > 0);
-  useEffect(() => {
-    if (!isPaused) return undefined;
-    const end = setTimeout(() => setPaused(false), 1000 * pause);
-    return () => clearTimeout(end);
-  }, [at, isPaused]);
+  const isStopped = form.isDisabled === true;
+  useTime(isPaused ? pause : null, { row: at, isStopped }, () => setPaused(false));
 
   function next() {
     reached.current = at + 1;
@@ -55,25 +52,40 @@ export function InTurns({ turns, ...form }) {
     scrollTo(0, 0);
   }
   const isLast = at >= count - 1;
-  const head = (/** @type {() => void} */ onTimeUp) => h(HowFar, { at, count, seconds: isPaused ? null : seconds, onTimeUp });
+  const head = (/** @type {() => void} */ onTimeUp) => h(HowFar, { at, count, seconds: isPaused ? null : seconds, isStopped, onTimeUp });
   const of = (/** @type {[string, any][]} */ fields) => (isPaused ? [] : fields.filter(([name]) => questions[at]?.includes(name)));
   return h(Form, { ...form, onSave, turn: { of, isPaused, head, drop: () => forget(place), ...(isLast ? {} : { next, label: say("next_row") }) } });
 }
 
 /**
  * How far one is, and the end of the time for a row.
- * @param {{ at: number, count: number, seconds: number | null, onTimeUp: () => void }} props
+ * @param {{ at: number, count: number, seconds: number | null, isStopped: boolean, onTimeUp: () => void }} props
  */
-function HowFar({ at, count, seconds, onTimeUp }) {
+function HowFar({ at, count, seconds, isStopped, onTimeUp }) {
   // What is entered until then counts.
-  const latest = useRef(onTimeUp);
-  latest.current = onTimeUp;
-  useEffect(() => {
-    if (seconds === null) return undefined;
-    const end = setTimeout(() => latest.current(), 1000 * seconds);
-    return () => clearTimeout(end);
-  }, [at, seconds]);
+  useTime(seconds, { row: at, isStopped }, onTimeUp);
   const words = say("row_of", { number: at + 1, count });
   return html`<p class="hint" role="status">${words}</p>
     <progress max=${count} value=${at} aria-label=${words}></progress>`;
+}
+
+/**
+ * Call `onEnd` after so many seconds of a row. The clock stands while `isStopped`, and goes on with the rest.
+ * @param {number | null} seconds null: there is no limit now. @param {{ row: number, isStopped: boolean }} how @param {() => void} onEnd
+ */
+function useTime(seconds, { row, isStopped }, onEnd) {
+  const latest = useRef(onEnd);
+  latest.current = onEnd;
+  const left = useRef({ row: -1, ms: 0 });
+  useEffect(() => {
+    if (seconds === null) return undefined;
+    if (left.current.row !== row) left.current = { row, ms: 1000 * seconds };
+    if (isStopped) return undefined;
+    const begun = performance.now();
+    const end = setTimeout(() => latest.current(), left.current.ms);
+    return () => {
+      clearTimeout(end);
+      left.current.ms -= performance.now() - begun;
+    };
+  }, [row, seconds, isStopped]);
 }
