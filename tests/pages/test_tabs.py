@@ -74,6 +74,24 @@ async def test_a_tab_takes_part_again_when_one_says_so_and_when_the_other_is_clo
     await expect(second.get_by_label("Where do you live?")).to_have_value("Chur, at last")
 
 
+async def test_a_tab_that_takes_part_again_has_what_was_saved_in_the_other_and_not_its_old_draft(
+    context: BrowserContext, page: Page, lab: RunningLab
+) -> None:
+    city = "Where do you live?"
+    await join(page, lab.started(ONE_QUESTION))
+    # Another tab is opened before this is saved.
+    await page.get_by_label(city).fill("Chur")
+    second = await context.new_page()
+    await second.goto(page.url)
+    await expect(second.get_by_label(city)).to_have_value("Chur")
+    async with second.expect_response(lambda answer: "Bern" in (answer.request.post_data or "")):
+        await second.get_by_label(city).fill("Bern")
+
+    await page.get_by_role("button", name="Take part in this tab").click()
+
+    await expect(page.get_by_label(city)).to_have_value("Bern")
+
+
 async def test_tabs_that_are_opened_at_the_same_time_agree_on_one(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:

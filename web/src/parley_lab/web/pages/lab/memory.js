@@ -1,6 +1,6 @@
 /** What this browser remembers between page loads. Private windows may refuse; then it is kept for this page alone. */
 
-/** @type {Map<string, string>} */
+/** Texts that the browser refuses to keep. Another tab may clear all others: a copy here would be older than its text. @type {Map<string, string>} */
 const kept = new Map();
 
 /** Whether this browser keeps anything: else a place is lost with the page. */
@@ -16,20 +16,22 @@ export function keepsData() {
 
 /** @param {string} key @returns {string | null} */
 export function recall(key) {
+  const own = kept.get(key);
+  if (own !== undefined) return own;
   try {
-    return localStorage.getItem(key) ?? kept.get(key) ?? null;
+    return localStorage.getItem(key);
   } catch {
-    return kept.get(key) ?? null;
+    return null;
   }
 }
 
 /** @param {string} key @param {string} value */
 export function remember(key, value) {
-  kept.set(key, value);
   try {
     localStorage.setItem(key, value);
+    kept.delete(key);
   } catch {
-    // Kept for this page.
+    kept.set(key, value);
   }
 }
 
