@@ -5,7 +5,7 @@ import { forget, recall, remember } from "./memory.js";
 import { useMessages, useOutgoing } from "./messages.js";
 import { useIsTranslated } from "./translated.js";
 import { Typists, useOwnTyping } from "./typing.js";
-import { Button, Name, useFieldId, Words } from "./ui.js";
+import { Button, Name, useFieldId, Words, isOfWord } from "./ui.js";
 import { say, sayOr } from "./words.js";
 
 /**
@@ -243,12 +243,6 @@ function Line(props) {
       : null}
   </article>`;
 }
-
-/** What a key has as its code while it belongs to a word that is being composed. */
-const COMPOSING = 229;
-
-/** Whether the key confirms a word of Japanese, Chinese or Korean; Safari ends the composition before it tells of the key. @param {KeyboardEvent} event */
-const isOfWord = (event) => event.isComposing || event.keyCode === COMPOSING;
 
 /** @param {{ mayPaste: boolean, field: any, draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
 function Composer({ mayPaste, field, draftKey, onSend, onType }) {

@@ -39,6 +39,12 @@ export function Button({ onPress, children, kind = "primary", isBusy = false, is
   </button>`;
 }
 
+/** The code of a key that belongs to a word which is being composed. */
+const COMPOSING = 229;
+
+/** Whether the key confirms a word of Japanese, Chinese or Korean; Safari ends the composition before it tells of the key. @param {KeyboardEvent} event */
+export const isOfWord = (event) => event.isComposing || event.keyCode === COMPOSING;
+
 /** What the title of the document says: that of the page, and before it what calls for attention. */
 const title = { page: "", call: "" };
 const showTitle = () => void (document.title = [title.call, title.page].filter(Boolean).join(" – "));
@@ -131,24 +137,24 @@ export function Text({ text }) {
 function blocks(text) {
   const found = [];
   let paragraph = /** @type {string[]} */ ([]);
-  let list = /** @type {{ ordered: boolean, items: string[] } | null} */ (null);
+  let list = /** @type {{ start: number | null, items: string[] } | null} */ (null);
   const flush = () => {
     if (paragraph.length > 0) found.push(html`<p>${inline(paragraph.join("\n"))}</p>`);
-    if (list) found.push(h(list.ordered ? "ol" : "ul", null, list.items.map((item) => h("li", null, inline(item)))));
+    if (list) found.push(h(list.start === null ? "ul" : "ol", list.start === null || list.start === 1 ? null : { start: list.start }, list.items.map((item) => h("li", null, inline(item)))));
     paragraph = [];
     list = null;
   };
   for (const line of text.split("\n")) {
     const heading = /^(#{1,4})\s+(.*)$/.exec(line);
-    const item = /^\s*(?:([-*])|\d+[.)])\s+(.*)$/.exec(line);
+    const item = /^\s*(?:[-*]|(\d{1,9})[.)])\s+(.*)$/.exec(line);
     if (heading) {
       flush();
       found.push(h(`h${Math.min(6, heading[1].length + 1)}`, null, inline(heading[2])));
     } else if (item) {
-      const ordered = item[1] === undefined;
-      if (!list || list.ordered !== ordered) {
+      const start = item[1] === undefined ? null : Number(item[1]);
+      if (!list || (list.start === null) !== (start === null)) {
         flush();
-        list = { ordered, items: [] };
+        list = { start, items: [] };
       }
       list.items.push(item[2]);
     } else if (line.trim() === "") {
