@@ -2,9 +2,9 @@
 import { h, html, useState } from "../vendor/preact.js";
 import { get, post } from "./api.js";
 import { Acts, act, askFirst, change } from "./confirm.js";
-import { signedOut } from "./session.js";
+import { signedOut, signIn } from "./session.js";
 import { chosenTheme, chooseTheme } from "./theme.js";
-import { Copy, Field, Head, Loaded, Press, Rows, Switch, useLoaded } from "./ui.js";
+import { Copy, Field, Head, Loaded, Press, Rows, Switch, useLoaded, useRequestKey } from "./ui.js";
 import { atTime, t } from "./words.js";
 
 export default function Account() {
@@ -28,7 +28,7 @@ function SignIns() {
   const loaded = useLoaded(() => get("/sign-ins"), []);
   async function end(/** @type {any} */ one) {
     await act(() => change("DELETE", `/sign-ins/${one.id}`), t("It has ended."));
-    if (one.is_current) signedOut();
+    if (one.is_current) signedOut(signIn.value?.token);
     else await loaded.again();
   }
   return html`<section><h2>${t("Where you are signed in")}</h2>${h(Loaded, { of: loaded, show: ({ sign_ins }) => h(Rows, { caption: t("Where you are signed in"), columns: [t("begun"), t("last request"), t("ends"), t("key"), t("act")],
@@ -39,8 +39,11 @@ function Keys() {
   const loaded = useLoaded(() => get("/keys"), []);
   const [label, setLabel] = useState("");
   const [made, setMade] = useState(/** @type {any} */ (null));
+  const key = useRequestKey();
   const make = () => act(async () => {
-    setMade(await post("/keys", { label, scopes: ["read", "write"] }));
+    const asked = { label, scopes: ["read", "write"] };
+    setMade(await post("/keys", asked, key.of(asked)));
+    key.done();
     setLabel("");
     await loaded.again();
   }, t("The key is made."));

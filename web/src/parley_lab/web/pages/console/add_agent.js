@@ -1,7 +1,7 @@
 /** An agent for a group that runs: a persona of the file, or one with a new text. */
 import { h, html, useState } from "../vendor/preact.js";
 import { get, post } from "./api.js";
-import { Choice, Dialog, Failure, Field, Press, useLoaded } from "./ui.js";
+import { Choice, Dialog, Failure, Field, Press, useLoaded, useRequestKey } from "./ui.js";
 import { t, word } from "./words.js";
 
 const NEW = "";
@@ -17,11 +17,13 @@ export function AddAgent({ board, group, onClose }) {
   const [stage, setStage] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const isNew = persona === NEW;
+  const key = useRequestKey();
   async function add() {
     setError(null);
     try {
       const who = isNew ? await personaOf(board.id, written) : persona;
-      await post(`/cohorts/${group.id}/members`, { persona: who, kind, ...(kind === "participant" && stage ? { stage_id: stage } : {}) });
+      const asked = { persona: who, kind, ...(kind === "participant" && stage ? { stage_id: stage } : {}) };
+      await post(`/cohorts/${group.id}/members`, asked, key.of(asked));
       onClose();
       await board.read();
     } catch (wrong) {

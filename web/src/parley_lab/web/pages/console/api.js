@@ -22,10 +22,13 @@ const LONG_TEXT = 200_000;
 export async function send(method, path, options = {}) {
   const { mayRepeat = method === "GET" } = options;
   for (let turn = 0; ; turn += 1) {
+    const token = signIn.value?.token;
     try {
       return await once(method, path, options);
     } catch (error) {
-      if (error instanceof Refused && error.status === 401) signedOut();
+      if (error instanceof Refused && error.status === 401) signedOut(token);
+      // Nothing was done: the sign-in had ended, and there is a newer one.
+      if (error instanceof Refused && error.status === 401 && signIn.value && signIn.value.token !== token) continue;
       const isLimited = error instanceof Refused && error.status === 429;
       if (!isForNow(error) || isLimited || !mayRepeat || turn >= WAITS_MS.length) throw error;
       await new Promise((wake) => setTimeout(wake, about(WAITS_MS[turn])));
@@ -59,8 +62,8 @@ const packed = (body, type) => (body === undefined || body instanceof FormData |
 
 /** @param {string} path @returns {Promise<any>} */
 export const get = async (path) => (await send("GET", path)).content;
-/** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
-export const post = async (path, body) => (await send("POST", path, { body })).content;
+/** @param {string} path @param {unknown} [body] @param {string} [key] The lab does the request once however often it comes with this key. @returns {Promise<any>} */
+export const post = async (path, body, key) => (await send("POST", path, key === undefined ? { body } : { body, headers: { "Idempotency-Key": key }, mayRepeat: true })).content;
 
 /** A request whose body is the text of an experiment file, with the tables and pictures beside it, if any. @param {string} method @param {string} path @param {string} text @param {Record<string, string>} [headers] @param {File[]} [files] */
 export async function sendFile(method, path, text, headers, files = []) {
@@ -109,6 +112,21 @@ const inMegabytes = (size, most) => ({ size: (size / 1_048_576).toFixed(1), most
 /** @param {string} text */
 const isJson = (text) => text.trimStart().startsWith("{");
 
+const MOST_ITEMS = 1000;
+
+/** So many of a list, and whether there are more. @param {string} path @param {string} name of the list in the answer @param {number} most @returns {Promise<{ found: any[], hasMore: boolean }>} */
+export async function some(path, name, most) {
+  const found = [];
+  let after = null;
+  do {
+    const rest = query({ limit: Math.min(MOST_ITEMS, most - found.length), after });
+    const page = await get(path.includes("?") ? `${path}&${rest.slice(1)}` : path + rest);
+    found.push(...page[name]);
+    after = page.next_after ?? null;
+  } while (after !== null && found.length < most);
+  return { found, hasMore: after !== null };
+}
+
 /** Every page of a list. @param {string} path @param {string} name of the list in the answer @param {number} [most] @returns {Promise<any[]>} */
 export async function all(path, name, most = 20_000) {
   const found = [];
@@ -123,7 +141,9 @@ export async function all(path, name, most = 20_000) {
 
 /** A file of the lab. @param {string} path @returns {Promise<Blob>} */
 export async function fileOf(path) {
+  const token = signIn.value?.token;
   const answer = await fetch(`/v1${path}`, { headers: withToken(), cache: "no-store" });
+  if (answer.status === 401) signedOut(token);
   if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
   return await answer.blob();
 }

@@ -1,6 +1,6 @@
 /** Payoffs and fields of a game of two. */
 import { h, html, useState } from "../vendor/preact.js";
-import { Choice, Failure, Field, Press } from "./ui.js";
+import { Choice, Failure, Field, Press, useOneRun } from "./ui.js";
 import { t } from "./words.js";
 
 /** The defaults of the kind, for fields that the file leaves out. */
@@ -24,7 +24,7 @@ function Payoffs({ stage, place, path, change }) {
   const [points, setPoints] = useState(/** @type {Record<string, string>} */ ({ T: String(given.DC?.[0]), R: String(given.CC?.[0]), P: String(given.DD?.[0]), S: String(given.CD?.[0]) }));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const names = { T: t("T, temptation: defect against C"), R: t("R, reward: both cooperate"), P: t("P, punishment: both defect"), S: t("S, sucker: cooperate against D") };
-  async function set() {
+  const set = useOneRun(async () => {
     const [T, R, P, S] = [points.T, points.R, points.P, points.S].map(asNumber);
     const value = { CC: [R, R], CD: [S, T], DC: [T, S], DD: [P, P] };
     setError(null);
@@ -35,7 +35,7 @@ function Payoffs({ stage, place, path, change }) {
     } catch (wrong) {
       setError(wrong);
     }
-  }
+  });
   return html`<p class="c-small">${t("A Prisoner's Dilemma needs T > R > P > S and 2R > T + S.")}</p>
     <div class="c-four">${Object.entries(names).map(([key, label]) => h(Field, { key, label, value: points[key], onInput: (text) => setPoints({ ...points, [key]: text }), onEnter: set }))}</div>
     ${error ? h(Failure, { error }) : null}${h(Press, { kind: "primary", onPress: set, children: t("Set the payoffs") })}`;

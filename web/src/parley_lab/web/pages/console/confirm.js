@@ -1,12 +1,12 @@
 /** Acts of the experimenter: at once, or after a question where they cannot be undone. */
 import { h, html, signal, useState } from "../vendor/preact.js";
 import { inWords, post, send } from "./api.js";
-import { Dialog, Failure, Field, Press } from "./ui.js";
+import { Dialog, Failure, Field, Press, useOneRun, useRequestKey } from "./ui.js";
 import { t } from "./words.js";
 
 /**
- * @typedef {{ title: string, text: string, act: string, needsReason?: boolean, fields?: [string, string][], run: (values: Record<string, string>) => Promise<any> }} Question
- *   `fields`: what else is asked, as key and label; `reason` is one of the values.
+ * @typedef {{ title: string, text: string, act: string, needsReason?: boolean, fields?: [string, string][], run: (values: Record<string, string>, key: string) => Promise<any> }} Question
+ *   `fields`: what else is asked, as key and label; `reason` is one of the values. `key`: of the request.
  */
 
 /** @type {import("@preact/signals").Signal<Question | null>} */
@@ -57,18 +57,19 @@ function Asked({ question }) {
   const fields = [...(question.fields ?? []), ...(question.needsReason ? /** @type {[string, string][]} */ ([["reason", t("Reason")]]) : [])];
   const close = () => void (open.value = null);
   const isReady = fields.every(([key]) => (values[key] ?? "").trim() !== "");
-  async function run() {
+  const key = useRequestKey();
+  const run = useOneRun(async () => {
     if (!isReady) return;
     setError(null);
     const before = told.value;
     try {
-      await question.run(values);
+      await question.run(values, key.of(values));
       close();
       if (told.value === before) tell(t("Done."));
     } catch (wrong) {
       setError(wrong);
     }
-  }
+  });
   return h(Dialog, {
     title: question.title,
     onClose: close,

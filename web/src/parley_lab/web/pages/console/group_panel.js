@@ -1,6 +1,5 @@
 /** One group: who is in it and who waits, its conversations, and what can be done. */
 import { h, html, useState } from "../vendor/preact.js";
-import { newId } from "../lab/api.js";
 import { AddAgent } from "./add_agent.js";
 import { ask } from "./address.js";
 import { get, post } from "./api.js";
@@ -39,7 +38,7 @@ function GroupActs({ board, group, members }) {
   const { name } = group;
   const rename = () => askFirst({ title: t("Rename {name}", { name }), text: t("The name is for you and the data. Participants do not read it."), act: t("Rename"), fields: [["name", t("Name")]], run: async (values) => (await change("PATCH", path, { name: values.name }), await board.read()) });
   const end = () => askFirst({ title: t("End {name}?", { name }), text: t("The group is locked, and all who have not come to the end are removed. This cannot be undone."), act: t("End it"), needsReason: true, run: (values) => post(`${path}/end`, values) });
-  const addSeats = () => askFirst({ title: t("Add seats to {name}", { name }), text: t("People take them by joining, and begin on the first stage."), act: t("Add"), fields: [["count", t("How many")]], run: async (values) => (await post(`${path}/seats`, { count: Number(values.count) }), await board.read()) });
+  const addSeats = () => askFirst({ title: t("Add seats to {name}", { name }), text: t("People take them by joining, and begin on the first stage."), act: t("Add"), fields: [["count", t("How many")]], run: async (values, key) => (await post(`${path}/seats`, { count: Number(values.count) }, key), await board.read()) });
   const isPaused = members.some((one) => one.status === "paused");
   return html`${h(Press, { icon: "plus", onPress: addSeats, children: t("Add seats") })}${h(Press, { icon: "pause", onPress: () => act(() => post(`${path}/pause`, {}), t("{name} is paused.", { name })), children: t("Pause the group") })}
     ${isPaused ? h(Press, { icon: "play", onPress: () => act(() => post(`${path}/resume`, {}), t("{name} goes on.", { name })), children: t("Resume the group") }) : null}
@@ -49,7 +48,7 @@ function GroupActs({ board, group, members }) {
 /** @param {{ experiment: any, group: import("./placing.js").Group }} props */
 function Conversations({ experiment, group }) {
   const loaded = useLoaded(() => get(`/cohorts/${group.id}/threads`), [group.id]);
-  const speak = (/** @type {string} */ id) => askFirst({ title: t("Speak as the lab"), text: t("All who are in the conversation read it, as a line of the lab. No agent is asked for a reply to it."), act: t("Say it"), fields: [["text", t("Your words")]], run: (values) => post(`/threads/${id}/messages`, { text: values.text, client_message_id: newId() }) });
+  const speak = (/** @type {string} */ id) => askFirst({ title: t("Speak as the lab"), text: t("All who are in the conversation read it, as a line of the lab. No agent is asked for a reply to it."), act: t("Say it"), fields: [["text", t("Your words")]], run: (values, key) => post(`/threads/${id}/messages`, { text: values.text, client_message_id: key }) });
   return html`<h3>${t("Conversations")}</h3>${h(Loaded, { of: loaded, show: ({ threads }) => threads.length === 0 ? html`<p class="c-small">${t("No conversation has begun.")}</p>`
     : html`<ul class="c-members">${threads.map((/** @type {any} */ one) => html`<li class="c-acts"><a href=${`/console/e/${experiment.id}/threads/${one.id}`}>${one.stage_id}${one.scope === "group" ? "" : ` · ${one.scope}`}</a>
       <span class="c-small">${t("{count} message|{count} messages", { count: one.messages })}</span>${one.ended_at === null ? h(Press, { icon: "message", onPress: () => speak(one.id), children: t("Speak as the lab") }) : null}</li>`)}</ul>` })}`;

@@ -1,6 +1,6 @@
 /** What happens in the lab, as it happens. */
 import { follow } from "../lab/stream.js";
-import { signal } from "../vendor/preact.js";
+import { effect, signal } from "../vendor/preact.js";
 import { signedOut, signIn } from "./session.js";
 
 /** Whether the connection to the lab is lost. */
@@ -16,7 +16,7 @@ const ALL = "/stream";
 
 /**
  * Follow a stream from a cursor, until the answer is called. A tab that comes back after a hidden minute begins with `onBack`, which
- * gives the cursor to go on from.
+ * gives the cursor to go on from; so does one that is signed in anew.
  * @param {string} path below `/v1` @param {string} cursor empty: from now on
  * @param {{ onEvent: (type: string, event: any) => void, onBack: () => Promise<string>, onLive?: () => void }} on
  * @returns {() => void}
@@ -25,6 +25,7 @@ export function listen(path, cursor, on) {
   let following = begin(cursor);
   let isClosed = false;
   let timer = 0;
+  let turn = 0;
 
   /** @param {string} from */
   function begin(from) {
@@ -35,7 +36,7 @@ export function listen(path, cursor, on) {
         lost.value = !isLive;
         if (isLive) on.onLive?.();
       },
-      onEnd: () => signedOut(),
+      onEnd: () => signedOut(token),
     }, { mayAsk: path !== ALL });
   }
 
@@ -44,9 +45,15 @@ export function listen(path, cursor, on) {
     if (document.hidden) timer = setTimeout(close, HIDDEN_MS);
     else if (isClosed) {
       isClosed = false;
-      const from = await on.onBack();
-      if (!isClosed) following = begin(from);
+      await restart();
     }
+  }
+
+  async function restart() {
+    following.stop();
+    const mine = (turn += 1);
+    const from = await on.onBack();
+    if (mine === turn && !isClosed) following = begin(from);
   }
 
   function close() {
@@ -54,11 +61,20 @@ export function listen(path, cursor, on) {
     following.stop();
   }
 
+  let before = signIn.peek()?.token;
+  const ignoreSignIns = effect(() => {
+    const token = signIn.value?.token;
+    if (token === before || token === undefined) return;
+    before = token;
+    if (!isClosed) queueMicrotask(restart);
+  });
+
   const onVisible = () => void look();
   document.addEventListener("visibilitychange", onVisible);
   return () => {
     clearTimeout(timer);
     document.removeEventListener("visibilitychange", onVisible);
+    ignoreSignIns();
     close();
     lost.value = false;
   };

@@ -47,7 +47,7 @@ function MemberActs({ board, member, group }) {
   const to = (/** @type {string} */ verb, /** @type {string} */ done) => actOn(`/members/${member.id}/${verb}`, undefined, done);
   const isPerson = member.player === "person";
   if (!isIn(member) && member.status !== "expected") return null;
-  const say = () => askFirst({ title: t("Message to {name}", { name }), text: t("Only {name} reads it, until they have closed it.", { name }), act: t("Send"), fields: [["text", t("Your words")]], run: (values) => post(`/members/${member.id}/message`, { text: values.text }) });
+  const say = () => askFirst({ title: t("Message to {name}", { name }), text: t("Only {name} reads it, until they have closed it.", { name }), act: t("Send"), fields: [["text", t("Your words")]], run: (values, key) => post(`/members/${member.id}/message`, { text: values.text }, key) });
   const goOn = () => askFirst({ title: t("Continue for {name}?", { name }), text: t("As if the time was up: what is saved counts where it fits, a conversation is left, an open move is missing and may fail a game. A wait ends for the whole group."), act: t("Continue"), needsReason: true, run: (values) => post(`/members/${member.id}/advance`, values) });
   const remove = () => askFirst({ title: t("Remove {name}?", { name }), text: t("They are out for good. The others are not told why."), act: t("Remove"), needsReason: true, run: (values) => post(`/members/${member.id}/remove`, values) });
   const transfer = () => setShown("move");

@@ -103,7 +103,7 @@ function answer(alert, again) {
     text: alert.text,
     act: t("Send"),
     fields: [["text", t("Your words")]],
-    run: async (values) => (await post(`/members/${alert.member_id}/message`, { text: values.text }), await post(`/alerts/${alert.id}/resolve`), await again()),
+    run: async (values, key) => (await post(`/members/${alert.member_id}/message`, { text: values.text }, key), await post(`/alerts/${alert.id}/resolve`), await again()),
   });
 }
 

@@ -1,9 +1,8 @@
 /** A test chat with a persona, by the mock or by its real model. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
-import { newId } from "../lab/api.js";
 import { get, post } from "./api.js";
 import { change } from "./confirm.js";
-import { Failure, Field, Loaded, Press, Switch, useLoaded } from "./ui.js";
+import { Failure, Field, Loaded, Press, Switch, useLoaded, useOneRun, useRequestKey } from "./ui.js";
 import { t } from "./words.js";
 
 /** @param {{ id: string }} props */
@@ -33,11 +32,13 @@ export function Chat({ id }) {
       setError(wrong);
     }
   }
-  const say = () => attempt(async () => {
+  const key = useRequestKey();
+  const say = useOneRun(() => attempt(async () => {
     if (text.trim() === "" || isAwaited) return;
-    await post(path, { text, client_message_id: newId(), model_mode: mode });
-    setText("");
-  });
+    await post(path, { text, client_message_id: key.of(text), model_mode: mode });
+    key.done();
+    setText((newest) => (newest === text ? "" : newest));
+  }));
   return html`<section class="c-card"><h2>${t("Test chat")}</h2>${h(Switch, { label: t("Models"), value: mode, options: [["mock", t("mock")], ["real", t("real model")]], onChoose: setMode })}
     ${h(Loaded, { of: loaded, show: ({ messages }) => html`<div role="log" aria-label=${t("Test chat")} tabindex="0"><ol class="c-chat">${messages.map((/** @type {any} */ one) => html`<li key=${one.id} class=${one.author === "you" ? "c-you" : ""}><span class="hidden">${one.author === "you" ? t("You") : t("The agent")}: </span>${one.text}${one.failure ? html`<span class="c-wrong-text"> ${one.failure.detail}</span>` : null}</li>`)}</ol></div>` })}
     ${isAwaited ? html`<p class="c-small" role="status">${t("The agent thinks …")}</p>` : null}${error ? h(Failure, { error }) : null}

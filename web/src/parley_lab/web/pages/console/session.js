@@ -98,9 +98,9 @@ function forget() {
   }
 }
 
-/** The lab does not know the sign-in any more. */
-export function signedOut() {
-  if (signIn.value !== null) isOver.value = true;
+/** The lab does not know a sign-in any more; another one may have followed it since. @param {string | undefined} token */
+export function signedOut(token) {
+  if (signIn.value !== null && signIn.value.token === token) isOver.value = true;
 }
 
 /** A sign-in for a one-time code or a key, which is not kept. @param {{ code: string } | { key: string }} by @returns {Promise<SignIn>} */

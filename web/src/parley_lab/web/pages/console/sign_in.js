@@ -4,7 +4,7 @@ import { Heading } from "../lab/ui.js";
 import { get, inWords } from "./api.js";
 import { Mark } from "./icons.js";
 import { begin, end, endsSoon, found, isOver, keep, signIn } from "./session.js";
-import { Dialog, Field, Loading, Press } from "./ui.js";
+import { Dialog, Field, Loading, Press, useOneRun } from "./ui.js";
 import { t } from "./words.js";
 
 const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
@@ -57,7 +57,8 @@ function Replacing({ given, onDone }) {
 function ByKey({ onDone }) {
   const [key, setKey] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  async function enter() {
+  const enter = useOneRun(async () => {
+    if (key.trim() === "") return;
     setError(null);
     try {
       keep(await begin({ key: key.trim() }));
@@ -65,7 +66,7 @@ function ByKey({ onDone }) {
     } catch (wrong) {
       setError(wrong);
     }
-  }
+  });
   const isPlain = location.protocol === "http:" && !LOOPBACK.test(location.hostname);
   return html`<div class="c-card">
     ${isPlain ? html`<p class="notice warning">${t("This page comes over plain HTTP from another machine. Others on the network can read a key that you type here. Use HTTPS.")}</p>` : null}

@@ -1,6 +1,7 @@
 /** Small parts that pages of the console are made of. */
 import { h, html, useEffect, useId, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
-import { Heading } from "../lab/ui.js";
+import { newId } from "../lab/api.js";
+import { Heading, isOfWord } from "../lab/ui.js";
 import { inWords } from "./api.js";
 import { Icon } from "./icons.js";
 import { t } from "./words.js";
@@ -28,6 +29,33 @@ export function Press({ children, onPress, icon, kind = "plain", isDisabled = fa
   return html`<button type="button" class=${`c-press c-${kind}`} title=${title} aria-label=${label} aria-disabled=${isHeld ? "true" : undefined}
     aria-busy=${isBusy || isAtWork ? "true" : undefined} aria-pressed=${isPressed === undefined ? undefined : String(isPressed)} onClick=${press}>
     ${icon ? h(Icon, { name: icon }) : null}${children ? html`<span>${children}</span>` : null}</button>`;
+}
+
+/** An act that runs once at a time: a second press of Enter while it runs does nothing. @template {any[]} Given @param {(...given: Given) => Promise<any>} run */
+export function useOneRun(run) {
+  const isAtWork = useRef(false);
+  return async (/** @type {Given} */ ...given) => {
+    if (isAtWork.current) return;
+    isAtWork.current = true;
+    try {
+      await run(...given);
+    } finally {
+      isAtWork.current = false;
+    }
+  };
+}
+
+/** Keys of requests: the same content has the same key until it is `done`, so that the lab does it once where an answer was lost. */
+export function useRequestKey() {
+  const last = useRef({ content: "", key: "" });
+  return {
+    of(/** @type {unknown} */ value) {
+      const content = JSON.stringify(value);
+      if (last.current.content !== content) last.current = { content, key: newId() };
+      return last.current.key;
+    },
+    done: () => void (last.current = { content: "", key: "" }),
+  };
 }
 
 /** A link that looks like a button. @param {{ children: any, to: string, icon?: string, isNewTab?: boolean }} props */
@@ -156,10 +184,10 @@ export function Field({ label, value, onInput, isLong = false, isSecret = false,
   useEffect(() => void (hasFocus && ref.current?.focus()), []);
   const given = { ref, id, placeholder, value, autocomplete: "off", onInput: (/** @type {any} */ event) => onInput(event.currentTarget.value), "aria-describedby": hint ? `${id}-hint` : undefined };
   const press = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && onEnter && (!isLong || event.ctrlKey)) {
-      event.preventDefault();
-      onEnter();
-    }
+    // While a word of Japanese or Chinese is composed, Enter confirms it.
+    if (event.key !== "Enter" || !onEnter || (isLong && !event.ctrlKey) || isOfWord(event)) return;
+    event.preventDefault();
+    if (!event.repeat) onEnter();
   };
   return html`<div class="c-field"><label for=${id} class=${isHidden ? "hidden" : ""}>${label}</label>
     ${isLong ? h("textarea", { ...given, rows: 3, onKeyDown: press }) : h("input", { ...given, type: isSecret ? "password" : type, spellcheck: isSecret ? false : undefined, onKeyDown: press })}
