@@ -1,32 +1,31 @@
 /** Calls of models: how many by status, and each attempt. */
-import { h, html, useState } from "../vendor/preact.js";
+import { h, html } from "../vendor/preact.js";
 import { ask, asked, withQuery } from "./address.js";
 import { get, query } from "./api.js";
 import { DraftPanel } from "./draft.js";
+import { useList } from "./lists.js";
 import { Choice, Empty, Loaded, Press, Rows, State, useLoaded } from "./ui.js";
 import { atTime, inDigits, t, word } from "./words.js";
 
-const A_PAGE = 100;
 const BARS = 60;
 
 /** @param {import("./experiment.js").PageProps} props */
 export default function Calls({ id, board }) {
   void board.drawn.value;
   const [status, order, minutes, member] = [asked("status"), asked("order"), asked("minutes") || "60", asked("of")];
-  const [most, setMost] = useState(A_PAGE);
-  const loaded = useLoaded(() => get(`/experiments/${id}/calls${query({ status, order, limit: most, member })}`), [id, status, order, most, member]);
+  const loaded = useList(`/experiments/${id}/calls${query({ status, order, member })}`, "calls");
   const activity = useLoaded(() => get(`/experiments/${id}/activity${query({ minutes, buckets: BARS })}`), [id, minutes]);
   const draft = asked("draft");
   return html`<div class="c-filters">
       ${h(Choice, { label: t("Time"), value: minutes, options: [["60", t("the last hour")], ["360", t("six hours")], ["720", t("twelve hours")]], onChoose: (one) => ask({ minutes: one }, { isReplacing: true }) })}
       ${h(Choice, { label: t("Status"), value: status, options: [["", t("all calls")], ["failed", t("failed")]], onChoose: (one) => ask({ status: one }, { isReplacing: true }) })}
       ${h(Choice, { label: t("Order"), value: order, options: [["", t("the newest first")], ["oldest", t("the oldest first")]], onChoose: (one) => ask({ order: one }, { isReplacing: true }) })}
-      ${member ? h(Press, { kind: "bare", icon: "close", onPress: () => ask({ of: "" }), children: t("only of {name}", { name: nameOf(board.members.get(member), loaded.data?.calls) }) }) : null}
+      ${member ? h(Press, { kind: "bare", icon: "close", onPress: () => ask({ of: "" }), children: t("only of {name}", { name: nameOf(board.members.get(member), loaded.data?.found) }) }) : null}
       ${h(Press, { onPress: async () => void (await Promise.all([loaded.again(), activity.again()])), children: t("Read again") })}</div>
     ${activity.data ? h(Bars, { found: activity.data }) : null}
-    <div class=${draft ? "c-beside" : ""}><div class="c-beside-main">${h(Loaded, { of: loaded, show: ({ calls, next_after: next }) => calls.length === 0 ? h(Empty, { children: html`<p>${status || member ? t("No call is like this.") : t("No model was called.")}</p>` })
+    <div class=${draft ? "c-beside" : ""}><div class="c-beside-main">${h(Loaded, { of: loaded, show: ({ found: calls, hasMore }) => calls.length === 0 ? h(Empty, { children: html`<p>${status || member ? t("No call is like this.") : t("No model was called.")}</p>` })
       : html`${h(Rows, { caption: t("Calls of models"), isCompact: true, columns: [t("member"), t("status"), t("begun"), t("purpose"), t("model"), t("tokens"), t("milliseconds"), t("error")], rows: calls.map(asRow) })}
-        ${next ? html`<p>${h(Press, { onPress: () => setMost(most + A_PAGE), isDisabled: most >= 1000, children: t("Show more") })}</p>` : null}` })}</div>
+        ${hasMore ? html`<p>${h(Press, { onPress: loaded.more, children: t("Show more") })}</p>` : null}` })}</div>
     ${draft ? h(DraftPanel, { key: draft, id: draft }) : null}</div>`;
 }
 

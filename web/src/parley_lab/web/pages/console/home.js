@@ -1,15 +1,15 @@
 /** The experiments of the experimenter: what each is, what its state is, and whether it needs you. */
-import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { ask, asked, go } from "./address.js";
-import { get, query } from "./api.js";
+import { query } from "./api.js";
 import { Lazy } from "./lazy.js";
+import { useList, useNews } from "./lists.js";
 import { followAll } from "./live.js";
 import { Acts } from "./confirm.js";
 import { runDemo } from "./templates.js";
-import { Choice, Dialog, Empty, Field, Head, Loaded, Press, State, useLoaded } from "./ui.js";
+import { Choice, Dialog, Empty, Field, Head, Loaded, Press, State } from "./ui.js";
 import { ago, inDigits, t, word } from "./words.js";
 
-const A_PAGE = 50;
 const TYPING_MS = 250;
 /** Several changes at once are read once. */
 const TOGETHER_MS = 500;
@@ -21,34 +21,15 @@ const wanted = () => ({ name: asked("q"), status: asked("state"), sort: asked("s
 export const homeOf = ({ id, status }) => `/console/e/${id}${status === "draft" ? "/file" : ""}`;
 
 export function Home() {
-  const [shown, setShown] = useState(A_PAGE);
   const asking = wanted();
-  const list = useLoaded(() => get(`/experiments${query({ ...asking, limit: shown })}`), [JSON.stringify(asking), shown]);
-  useNews(list);
-  const isEmpty = list.data?.experiments.length === 0 && asking.name === "" && asking.status === "" && !asking.is_archived;
+  const list = useList(`/experiments${query(asking)}`, "experiments");
+  useNews(list, TOGETHER_MS, followAll, []);
+  const isEmpty = list.data?.found.length === 0 && asking.name === "" && asking.status === "" && !asking.is_archived;
   return html`${h(Head, { title: t("Experiments"), children: isEmpty ? null : h(Press, { kind: "primary", icon: "plus", onPress: () => ask({ new: "1" }), children: t("New experiment") }) })}
     ${isEmpty ? null : h(Filters, {})}
-    ${h(Loaded, { of: list, show: (data) => (isEmpty ? h(First, {}) : h(List, { experiments: data.experiments })) })}
-    ${list.data?.next_after ? html`<p>${h(Press, { onPress: () => setShown(shown + A_PAGE), children: t("Show more") })}</p>` : null}
+    ${h(Loaded, { of: list, show: (data) => (isEmpty ? h(First, {}) : h(List, { experiments: data.found })) })}
+    ${list.data?.hasMore ? html`<p>${h(Press, { onPress: list.more, children: t("Show more") })}</p>` : null}
     ${asked("new") ? h(Dialog, { title: t("New experiment"), isWide: true, onClose: () => ask({ new: "" }), children: h(Lazy, { load: () => import("./new.js"), props: {} }) }) : null}${h(Acts, {})}`;
-}
-
-/** Read the list again soon after something has changed in any experiment, and not while it is read. @param {{ isLoading: boolean, again: () => Promise<void> }} list */
-function useNews(list) {
-  const newest = useRef(list);
-  newest.current = list;
-  useEffect(() => {
-    let timer = 0;
-    const soon = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => (newest.current.isLoading ? soon() : void newest.current.again()), TOGETHER_MS);
-    };
-    const stop = followAll(soon);
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
-  }, []);
 }
 
 function Filters() {

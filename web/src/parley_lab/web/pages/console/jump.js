@@ -1,7 +1,7 @@
 /** Ctrl K: jump to an experiment, a page of the one that is open, or one of its members. */
-import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { go, parts } from "./address.js";
-import { get, query } from "./api.js";
+import { all, get, query } from "./api.js";
 import { homeOf } from "./home.js";
 import { Dialog, Failure, Field } from "./ui.js";
 import { t } from "./words.js";
@@ -11,10 +11,9 @@ const MOST = 12;
 
 /** @typedef {{ to: string, name: string, about: string }} Place */
 
-/** The places that fit what is typed, those of the open experiment first. @param {string} sought @returns {Promise<Place[]>} */
-async function placesFor(sought) {
-  const [first = "", id = ""] = parts();
-  const own = first === "e" && id ? await ofExperiment(id) : [];
+/** The places that fit what is typed, those of the open experiment first. @param {string} sought @param {Promise<Place[]>} ofOpen @returns {Promise<Place[]>} */
+async function placesFor(sought, ofOpen) {
+  const own = await ofOpen;
   const { experiments } = await get(`/experiments${query({ name: sought, limit: MOST })}`);
   const others = experiments.map((/** @type {any} */ one) => ({ to: homeOf(one), name: one.name, about: t("experiment") }));
   const pages = [["/console", t("Experiments")], ["/console/personas", t("Agents")], ["/console/account", t("Account")]].map(([to, name]) => ({ to, name, about: t("page") }));
@@ -22,9 +21,11 @@ async function placesFor(sought) {
   return [...own.filter(fits), ...others, ...pages.filter(fits)].slice(0, MOST);
 }
 
-/** @param {string} id @returns {Promise<Place[]>} */
-async function ofExperiment(id) {
-  const [{ name, status }, { members }] = await Promise.all([get(`/experiments/${id}`), get(`/experiments/${id}/members`)]);
+/** The pages and members of the open experiment. @returns {Promise<Place[]>} */
+async function placesOfOpen() {
+  const [first = "", id = ""] = parts();
+  if (first !== "e" || !id) return [];
+  const [{ name, status }, members] = await Promise.all([get(`/experiments/${id}`), all(`/experiments/${id}/members`, "members")]);
   const base = `/console/e/${id}`;
   const pages = [["", t("Board")], ["/threads", t("Conversations")], ["/calls", t("Calls")], ["/file", t("File")], ["/see", t("See as")], ["/results", t("Results")], ["/data", t("Data")]];
   const shown = status === "draft" ? pages.slice(3, 5) : pages;
@@ -51,9 +52,11 @@ function Search({ onClose }) {
   const [sought, setSought] = useState("");
   const [places, setPlaces] = useState(/** @type {Place[]} */ ([]));
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  // Members are read once for all that is typed.
+  const ofOpen = useRef(/** @type {Promise<Place[]> | null} */ (null));
   useEffect(() => {
     let isOver = false;
-    const timer = setTimeout(() => placesFor(sought).then((found) => isOver || setPlaces(found), setError), TYPING_MS);
+    const timer = setTimeout(() => placesFor(sought, (ofOpen.current ??= placesOfOpen())).then((found) => isOver || setPlaces(found), setError), TYPING_MS);
     return () => {
       isOver = true;
       clearTimeout(timer);

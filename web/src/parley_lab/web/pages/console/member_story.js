@@ -1,7 +1,8 @@
 /** What has happened to a member, what they have answered, and what their models have replied. */
 import { h, html, useEffect } from "../vendor/preact.js";
 import { get } from "./api.js";
-import { Loaded, useLoaded } from "./ui.js";
+import { useList } from "./lists.js";
+import { Loaded, Press, useLoaded } from "./ui.js";
 import { atTime, t, word } from "./words.js";
 
 /** @typedef {import("./member_panel.js").Props} Props */
@@ -57,9 +58,9 @@ function inText(value) {
 /** @param {Props} props */
 export function Replies(props) {
   const { member, experiment } = props;
-  const loaded = useLoaded(() => get(`/members/${member.id}/drafts`), [member.id]);
+  const loaded = useList(`/members/${member.id}/drafts`, "drafts");
   useNews(props, loaded.again);
   const calls = `/console/e/${experiment.id}/calls?of=${member.id}`;
-  return h(Loaded, { of: loaded, show: ({ drafts }) => drafts.length === 0 ? html`<p class="c-small">${t("No replies yet.")}</p>`
-    : html`<p class="c-acts"><a href=${calls}>${t("All calls")}</a><a href=${`${calls}&status=failed`}>${t("Failed calls")}</a></p><ul class="c-story">${drafts.map((/** @type {any} */ one) => html`<li><a href=${`${calls}&draft=${one.id}`}>${word(one.state)}</a> <span class="c-small">${one.stage_id} · ${word(one.purpose)}</span></li>`)}</ul>` });
+  return h(Loaded, { of: loaded, show: ({ found: drafts, hasMore }) => drafts.length === 0 ? html`<p class="c-small">${t("No replies yet.")}</p>`
+    : html`<p class="c-acts"><a href=${calls}>${t("All calls")}</a><a href=${`${calls}&status=failed`}>${t("Failed calls")}</a></p><ul class="c-story">${drafts.map((/** @type {any} */ one) => html`<li><a href=${`${calls}&draft=${one.id}`}>${word(one.state)}</a> <span class="c-small">${one.stage_id} · ${word(one.purpose)}</span></li>`)}</ul>${hasMore ? h(Press, { onPress: loaded.more, children: t("Show more") }) : null}` });
 }

@@ -1,15 +1,17 @@
 /** One conversation: what was said, and beside each message the agents that were asked. */
-import { h, html, useEffect, useState } from "../vendor/preact.js";
-import { newId } from "../lab/api.js";
+import { h, html, useState } from "../vendor/preact.js";
 import { asked, withQuery } from "./address.js";
 import { all, get, post } from "./api.js";
 import { askFirst } from "./confirm.js";
 import { DraftPanel } from "./draft.js";
+import { useNews } from "./lists.js";
 import { Figure, Loaded, Press, State, useLoaded } from "./ui.js";
 import { laneOf, span, waves } from "./waves.js";
 import { inDigits, lasting, t, word } from "./words.js";
 
+/** So many messages are drawn at first; the figures are those of all. */
 const A_PAGE = 100;
+const MOST_AT_ONCE = 1000;
 const TOGETHER_MS = 300;
 /** After every message that there can be. */
 const LAST = 2 ** 31 - 1;
@@ -18,27 +20,28 @@ const LAST = 2 ** 31 - 1;
 export function Transcript({ id, experiment, board, thread }) {
   const [most, setMost] = useState(A_PAGE);
   const loaded = useLoaded(async () => {
-    const [said, drafts] = await Promise.all([get(`/threads/${thread}/messages?limit=${most}&before_seq=${LAST}`), all(`/threads/${thread}/drafts`, "drafts")]);
-    return { said, drafts };
-  }, [thread, most]);
-  useEffect(() => {
-    let timer = 0;
-    const stop = board.hear((_, event) => {
-      if (event.data?.thread_id !== thread) return;
-      clearTimeout(timer);
-      timer = setTimeout(loaded.again, TOGETHER_MS);
-    });
-    return () => {
-      clearTimeout(timer);
-      stop();
-    };
-  }, [thread, most]);
+    const [messages, drafts] = await Promise.all([saidIn(thread), all(`/threads/${thread}/drafts`, "drafts")]);
+    return { messages, drafts };
+  }, [thread]);
+  useNews(loaded, TOGETHER_MS, (soon) => board.hear((_, event) => void (event.data?.thread_id === thread && soon())), [thread]);
   const draft = asked("draft");
-  return h(Loaded, { of: loaded, show: ({ said, drafts }) => html`<div class=${draft ? "c-beside" : ""}><div class="c-beside-main">
-      ${h(Top, { id, isRunning: experiment.status === "running", messages: said.messages, drafts, thread })}
-      ${said.messages.length >= most ? html`<p>${h(Press, { onPress: () => setMost(most + A_PAGE), children: t("Show earlier messages") })}</p>` : null}
-      ${h(Messages, { messages: said.messages, lanes: drafts.map(laneOf) })}</div>
+  return h(Loaded, { of: loaded, show: ({ messages, drafts }) => html`<div class=${draft ? "c-beside" : ""}><div class="c-beside-main">
+      ${h(Top, { id, isRunning: experiment.status === "running", messages, drafts, thread })}
+      ${messages.length > most ? html`<p>${h(Press, { onPress: () => setMost(most + A_PAGE), children: t("Show earlier messages") })}</p>` : null}
+      ${h(Messages, { messages: messages.slice(-most), begun: messages[0]?.created_at, lanes: drafts.map(laneOf) })}</div>
     ${draft ? h(DraftPanel, { key: draft, id: draft }) : null}</div>` });
+}
+
+/** All messages of a conversation, read from its end. @param {string} thread @returns {Promise<any[]>} */
+async function saidIn(thread) {
+  /** @type {any[]} */
+  let messages = [];
+  for (let before = LAST; before > 1; before = messages[0].seq) {
+    const page = (await get(`/threads/${thread}/messages?limit=${MOST_AT_ONCE}&before_seq=${before}`)).messages;
+    if (page.length === 0) break;
+    messages = [...page, ...messages];
+  }
+  return messages;
 }
 
 /** @param {{ id: string, isRunning: boolean, messages: any[], drafts: any[], thread: string }} props */
@@ -48,7 +51,7 @@ function Top({ id, isRunning, messages, drafts, thread }) {
   const calls = drafts.reduce((sum, one) => sum + one.calls, 0);
   const written = messages.filter((one) => one.draft_id !== null).length;
   const lasted = messages.length > 1 ? Date.parse(messages[messages.length - 1].created_at) - Date.parse(messages[0].created_at) : 0;
-  const speak = () => askFirst({ title: t("Speak as the lab"), text: t("All who are in the conversation read it, as a line of the lab. No agent is asked for a reply to it."), act: t("Say it"), fields: [["text", t("Your words")]], run: (values) => post(`/threads/${thread}/messages`, { text: values.text, client_message_id: newId() }) });
+  const speak = () => askFirst({ title: t("Speak as the lab"), text: t("All who are in the conversation read it, as a line of the lab. No agent is asked for a reply to it."), act: t("Say it"), fields: [["text", t("Your words")]], run: (values, key) => post(`/threads/${thread}/messages`, { text: values.text, client_message_id: key }) });
   return html`<p class="c-trail"><a href=${`/console/e/${id}/threads`}>${t("Conversations")}</a></p>
     <dl class="c-figures">${h(Figure, { name: t("messages"), value: inDigits(messages.length) })}${h(Figure, { name: t("calls"), value: inDigits(calls) })}
       ${written ? h(Figure, { name: t("calls a message"), value: inDigits(calls / written, 1) }) : null}${lasted ? h(Figure, { name: t("lasted"), value: lasting(lasted) }) : null}</dl>
@@ -56,11 +59,10 @@ function Top({ id, isRunning, messages, drafts, thread }) {
     <div class="c-shares" role="list" aria-label=${t("Messages of each author")}>${[...shares.values()].sort((one, other) => other.count - one.count).map((one) => html`<span role="listitem" class=${one.isPerson ? "c-person" : "c-agent"} style=${`flex-grow:${one.count}`}><b>${one.name}</b> ${one.count}</span>`)}</div>`;
 }
 
-/** @param {{ messages: any[], lanes: import("./waves.js").Lane[] }} props */
-function Messages({ messages, lanes }) {
+/** @param {{ messages: any[], begun: string, lanes: import("./waves.js").Lane[] }} props */
+function Messages({ messages, begun, lanes }) {
   const { spoken, silent } = waves(lanes);
-  const first = messages[0]?.created_at;
-  return html`<ol class="c-talk">${messages.map((one) => html`<li key=${one.id}><div class="c-said"><p class="c-author"><strong>${one.author || one.member || t("the lab")}</strong> <span class=${`c-small ${one.author_kind === "person" ? "c-person-word" : "c-agent-word"}`}>${one.member_id ? word(one.author_kind) : ""}</span> <span class="c-small">${lasting(Date.parse(one.created_at) - Date.parse(first))}</span></p>
+  return html`<ol class="c-talk">${messages.map((one) => html`<li key=${one.id}><div class="c-said"><p class="c-author"><strong>${one.author || one.member || t("the lab")}</strong> <span class=${`c-small ${one.author_kind === "person" ? "c-person-word" : "c-agent-word"}`}>${one.member_id ? word(one.author_kind) : ""}</span> <span class="c-small">${lasting(Date.parse(one.created_at) - Date.parse(begun))}</span></p>
       <p class="c-text">${one.text}</p>${one.explanation ? html`<p class="c-small c-why">${one.explanation}</p>` : null}</div>
     <div class="c-waves">${spoken.has(one.id) ? h(Lanes, { wave: /** @type {import("./waves.js").Wave} */ (spoken.get(one.id)), title: "" }) : null}
       ${(silent.get(one.seq) ?? []).map((wave) => h(Lanes, { wave, title: t("asked after this, no one spoke") }))}</div></li>`)}</ol>`;

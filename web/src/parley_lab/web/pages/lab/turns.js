@@ -70,7 +70,7 @@ function HowFar({ at, count, seconds, isStopped, onTimeUp }) {
 }
 
 /**
- * Call `onEnd` after so many seconds of a row. The clock stands while `isStopped`, and goes on with the rest.
+ * Call `onEnd` after so many seconds of a row. The clock stops while `isStopped`, and goes on with the rest.
  * @param {number | null} seconds null: there is no limit now. @param {{ row: number, isStopped: boolean }} how @param {() => void} onEnd
  */
 function useTime(seconds, { row, isStopped }, onEnd) {

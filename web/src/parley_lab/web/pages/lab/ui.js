@@ -42,7 +42,7 @@ export function Button({ onPress, children, kind = "primary", isBusy = false, is
 /** The code of a key that belongs to a word which is being composed. */
 const COMPOSING = 229;
 
-/** Whether the key confirms a word of Japanese, Chinese or Korean; Safari ends the composition before it tells of the key. @param {KeyboardEvent} event */
+/** Whether the key confirms a word of Japanese, Chinese or Korean; Safari ends the composition before it reports the key. @param {KeyboardEvent} event */
 export const isOfWord = (event) => event.isComposing || event.keyCode === COMPOSING;
 
 /** What the title of the document says: that of the page, and before it what calls for attention. */

@@ -1,0 +1,117 @@
+"""Conversations in the console: all of them can be reached, and their figures are those of the whole."""
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.async_api import BrowserContext, Route, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.test_console import GROUPS, desk, signed_in
+
+__all__ = ["desk"]
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+TALK: dict[str, Any] = {
+    **GROUPS,
+    "stages": [{"id": "talk", "kind": "group_chat", "name": "The talk"}],
+    "cohorts": [{"seats": [{"open": True}, {"persona": "ann"}]}],
+}
+A_PAGE = 100
+
+
+def begin_talk(lab: RunningLab) -> tuple[str, str]:
+    """An experiment with one conversation, which goes on; and that conversation."""
+    experiment_id = lab.started(TALK)["id"]
+    lab.ask("POST", f"/v1/experiments/{experiment_id}/join", {"profile": {"name": "Ada"}})
+    for _ in range(400):
+        found = lab.ask("GET", f"/v1/experiments/{experiment_id}/threads")["threads"]
+        if found:
+            return experiment_id, str(found[0]["id"])
+    raise AssertionError("No conversation has begun.")
+
+
+class ManyTalks:
+    """The list of conversations as if there were so many, each like the first one."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    async def __call__(self, route: Route) -> None:
+        asked = {name: int(one[0]) for name, one in parse_qs(urlsplit(route.request.url).query).items()}
+        start = asked.get("after", 0)
+        end = min(self.count, start + asked.get("limit", A_PAGE))
+        answer = await route.fetch(url=route.request.url.split("?")[0])
+        found = await answer.json()
+        first = found["threads"][0]
+        rows = [{**first, "id": f"{index:032x}"} for index in range(start, end)]
+        more = None if end == self.count else str(end)
+        await route.fulfill(response=answer, json={"threads": rows, "next_after": more})
+
+
+async def test_conversations_beyond_the_first_page_come_on_a_press(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment_id, _ = begin_talk(lab)
+    page = await signed_in(desk, lab)
+    await page.route("**/v1/experiments/*/threads*", ManyTalks(A_PAGE + 20))
+    await page.goto(f"/console/e/{experiment_id}/threads")
+    lines = page.get_by_role("listitem").filter(has_text="The talk")
+    await expect(lines).to_have_count(A_PAGE)
+
+    await page.get_by_role("button", name="Show more").click()
+
+    await expect(lines).to_have_count(A_PAGE + 20)
+    await expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
+async def test_a_conversation_that_goes_on_shows_its_last_words_in_the_list(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    experiment_id, thread = begin_talk(lab)
+    page = await signed_in(desk, lab, f"/console/e/{experiment_id}/threads")
+    await expect(page.get_by_text("The talk")).to_be_visible()
+
+    lab.ask("POST", f"/v1/threads/{thread}/messages", {"text": "The lab speaks.", "client_message_id": "one"})
+
+    await expect(page.get_by_text("The lab speaks.")).to_be_visible()
+
+
+async def test_the_figures_of_a_long_conversation_count_what_is_not_drawn(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    experiment_id, thread = begin_talk(lab)
+    for number in range(A_PAGE + 5):
+        lab.ask("POST", f"/v1/threads/{thread}/messages", {"text": f"Line {number}", "client_message_id": f"{number}"})
+    said = lab.ask("GET", f"/v1/threads/{thread}/messages?limit=1000")["messages"]
+    page = await signed_in(desk, lab)
+
+    async def halve(route: Route) -> None:
+        """The lab gives a part at a time."""
+        await route.continue_(url=route.request.url.replace("limit=1000", f"limit={A_PAGE // 2}"))
+
+    await page.route("**/messages?*", halve)
+    await page.goto(f"/console/e/{experiment_id}/threads/{thread}")
+    lines = page.locator(".c-talk > li")
+    await expect(page.locator(".c-figure").first).to_have_text(re.compile(f"messages *{len(said)}"))
+    await expect(lines).to_have_count(A_PAGE)
+    await page.get_by_role("button", name="Show earlier messages").click()
+
+    await expect(lines).to_have_count(len(said))
+    await expect(page.get_by_role("button", name="Show earlier messages")).to_have_count(0)
+
+
+async def test_a_member_beyond_the_first_page_is_found(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment_id = lab.started({**TALK, "cohorts": [{"count": 3, "seats": [{"open": True}]}]})["id"]
+    members = lab.ask("GET", f"/v1/experiments/{experiment_id}/members")["members"]
+    page = await signed_in(desk, lab, f"/console/e/{experiment_id}")
+
+    async def one_at_a_time(route: Route) -> None:
+        url = route.request.url
+        await route.continue_(url=f"{url}{'&' if '?' in url else '?'}limit=1")
+
+    await page.route("**/v1/experiments/*/members*", one_at_a_time)
+    await page.keyboard.press("Control+k")
+    await page.get_by_label("An experiment, a page or a member").fill(members[-1]["path"])
+
+    await expect(page.get_by_role("dialog").get_by_role("button", name=members[-1]["path"])).to_be_visible()
