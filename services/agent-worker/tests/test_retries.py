@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from parley_lab.agent_worker.models import RetryBudget
+from parley_lab.agent_worker.models import Limiter, RetryBudget
 from parley_lab.agent_worker.models.openai_model import OpenAIModel
 from parley_lab.agent_worker.settings import WorkerSettings
 from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.contracts.limits import Limit
 from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.contracts.models import ChatMessage, ModelRequest, ModelSettings
 from parley_lab.store.session import Database
 from parley_lab.testing.fake_clock import START
 from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
@@ -32,6 +34,13 @@ stages:
 cohorts: [{{seats: [{{persona: ada, count: {seats}}}]}}]
 """
 ANSWER = {"view": 4}
+REQUEST = ModelRequest(
+    path="c1/m9/q/call:1",
+    seed=1,
+    settings=ModelSettings(),
+    messages=(ChatMessage(role="user", content="Hello"),),
+    reply_schema={"type": "object", "properties": {}},
+)
 
 
 class Rehearsed:
@@ -221,6 +230,41 @@ async def test_a_draft_that_waits_for_the_budget_is_wanted_and_says_why(rehearse
     assert (draft.state, draft.attempts, len(rehearsed.endpoint.calls)) == ("wanted", 1, 1)
     assert "'openai' failed" in draft.reason
     assert 15 <= (draft.not_before - rehearsed.lab.clock.now()).total_seconds() <= 90
+
+
+async def test_a_repetition_that_finds_no_room_uses_up_no_budget(rehearsed: Rehearsed) -> None:
+    lab = rehearsed.lab
+    limits = {"openai": Limit(concurrent_calls=1)}
+    ours, theirs = (Limiter(lab.database, lab.clock, limits) for _ in range(2))
+    lab.thinker = Thinker(
+        database=lab.database,
+        models={"openai": rehearsed.model},
+        prompts=lab.prompts,
+        clock=lab.clock,
+        settings=WorkerSettings(retries_per_minute=1, retry_share=0.0, limit_patience_seconds=0),
+        later=lambda delay, work: None,
+        limiter=ours,
+    )
+    rehearsed.endpoint.replies = lambda _body: refused(503)
+    await lab.start(SURVEY.format(seats=1))
+    await only_steps(lab)
+    draft_id = (await rehearsed.draft()).id
+    await lab.thinker.work_on(draft_id)
+    await ours.aclose()
+    held = await theirs.admit("openai", REQUEST, patience_seconds=0)
+    for _ in range(2):
+        lab.clock.advance(5)
+        await lab.thinker.work_on(draft_id)
+    reason = (await rehearsed.draft()).reason
+    held.give_back(None)
+    await theirs.aclose()
+    lab.clock.advance(5)
+
+    await lab.thinker.work_on(draft_id)
+    await ours.aclose()
+
+    assert "limit 'openai'" in reason
+    assert len(rehearsed.endpoint.calls) == 2
 
 
 def test_the_budget_is_a_share_of_the_calls_of_the_last_minute_and_a_least_number() -> None:

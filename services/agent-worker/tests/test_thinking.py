@@ -7,7 +7,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from parley_lab.base.errors import Unavailable
 from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.contracts.prompts import Prompt
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
@@ -236,6 +238,27 @@ async def test_a_prompt_that_is_too_long_is_shortened_and_tried_again_without_lo
             assert f"... {call.settings['left_out']} earlier messages left out" in str(call.prompt)
     assert [row.status for row in await lab.rows("SELECT status FROM members")] == ["completed"]
     assert not await lab.rows("SELECT 1 FROM alerts")
+
+
+async def test_a_call_with_too_long_a_prompt_is_kept_though_no_one_is_there_to_shorten_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, draft_id = await a_lab(database, Forgetful(10))
+    build = lab.prompts.build
+
+    async def build_once(draft_id: UUID, token_budget: int | None = None) -> Prompt:
+        if token_budget is not None:
+            raise Unavailable("The prompt builder is away.")
+        return await build(draft_id)
+
+    monkeypatch.setattr(lab.prompts, "build", build_once)
+
+    with pytest.raises(Unavailable):
+        await lab.thinker.work_on(draft_id)
+
+    assert await calls(lab) == [(1, "too_long")]
+    ((state, free_calls),) = await lab.rows("SELECT state, free_calls FROM drafts")
+    assert (state, free_calls) == ("wanted", 1)
 
 
 async def test_a_prompt_that_nothing_can_shorten_is_given_up(database: Database) -> None:

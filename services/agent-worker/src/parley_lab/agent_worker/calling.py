@@ -1,8 +1,8 @@
 """Makes one call of a model: waits for room at the endpoint and under the limits, and records the outcome."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from time import monotonic
 from typing import Final
 
@@ -138,16 +138,22 @@ class Calling:
         wait = self._limiter.closed_seconds(account, lease.agent.model.model)
         if wait > self._settings.limit_patience_seconds:
             raise Closed(account, wait)
-        is_retry = lease.is_repeated and lease.provider != MOCK_PROVIDER and not is_a_try
-        if is_retry and not self._budget.take(account, self._clock.now()):
-            raise RetriesSpent(account, self._budget.wait_seconds(seeds.rng(lease.seed, f"{lease.path}/wait")))
+        if _is_repetition(lease, is_a_try) and not self._budget.has_room(account, self._clock.now()):
+            raise self._refuse_repetition(lease)
 
     async def attempt(
-        self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int, *, looked_at: float
+        self,
+        lease: Lease,
+        prompt: Prompt,
+        messages: tuple[ChatMessage, ...],
+        number: int,
+        *,
+        looked_at: float,
+        is_a_try: bool = False,
     ) -> Attempt:
         """Make call `number` once there is room for it, at its endpoint and under the limits.
 
-        `looked_at`: when it was last known that the experiment goes on, by `monotonic`.
+        `looked_at`: when it was last known that the experiment goes on, by `monotonic`. `is_a_try`: see `check_room`.
 
         Raises:
             Closed: there is no room for now.
@@ -166,10 +172,9 @@ class Calling:
             reply, view = None, None
             try:
                 async with self._in_flight(lease):
-                    await self._check_again(lease, number, looked_at)
+                    with self._count(lease, number, is_a_try=is_a_try):
+                        await self._check_again(lease, number, looked_at)
                     started_at = self._clock.now()
-                    if number == lease.calls_made + 1 and not lease.is_repeated:
-                        self._budget.note_call(account, started_at)
                     look = self._begin_to_look(lease)
                     try:
                         reply = await self._models[lease.provider].reply(request)
@@ -192,6 +197,30 @@ class Calling:
         )
         count_call(lease, attempt)
         return attempt
+
+    @contextmanager
+    def _count(self, lease: Lease, number: int, *, is_a_try: bool) -> Iterator[None]:
+        """Count the call in the budget of repetitions; not where the block raises, because then it is not made.
+
+        Raises:
+            RetriesSpent: it would be one repetition too many.
+        """
+        account, now = _account(lease), self._clock.now()
+        is_first = number == lease.calls_made + 1
+        is_repetition = is_first and _is_repetition(lease, is_a_try)
+        if is_repetition and not self._budget.take(account, now):
+            raise self._refuse_repetition(lease)
+        try:
+            yield
+        except BaseException:
+            if is_repetition:
+                self._budget.give_back(account, now)
+            raise
+        if is_first and not lease.is_repeated:
+            self._budget.note_call(account, now)
+
+    def _refuse_repetition(self, lease: Lease) -> RetriesSpent:
+        return RetriesSpent(_account(lease), self._budget.wait_seconds(seeds.rng(lease.seed, f"{lease.path}/wait")))
 
     @asynccontextmanager
     async def _in_flight(self, lease: Lease) -> AsyncIterator[None]:
@@ -295,6 +324,10 @@ def _view_from(look: asyncio.Task[OwnView] | None) -> OwnView | None:
 def _is_awaited(lease: Lease) -> bool:
     """Whether other members wait for the reply."""
     return lease.thread_id is not None or parts_of(lease.stage).state is not None
+
+
+def _is_repetition(lease: Lease, is_a_try: bool) -> bool:
+    return lease.is_repeated and lease.provider != MOCK_PROVIDER and not is_a_try
 
 
 def _goes_alone(lease: Lease) -> bool:

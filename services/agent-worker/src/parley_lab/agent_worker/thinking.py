@@ -202,7 +202,8 @@ class Thinker:
         while number < last:
             number += 1
             lease = await retry_until_done(partial(self._abilities.with_lacks, lease))
-            attempt = await self._call(lease, prompt, with_reason(prompt.messages, unusable, budget), number, looked_at)
+            messages = with_reason(prompt.messages, unusable, budget)
+            attempt = await self._call(lease, prompt, messages, number, looked_at, way)
             if attempt is None:
                 return
             await failpoint("reply.received")
@@ -222,7 +223,6 @@ class Thinker:
                     return
             shorter = await self._shorter_prompt(lease, attempt)
             if shorter is not None:
-                await retry_until_done(partial(self._returning.record, lease, attempt, is_free=True))
                 # Without the replies that were shown, so that each prompt is shorter than the one before.
                 prompt, unusable, last = shorter, [], last + 1
                 budget = min(budget, tokens_of(attempt.request.messages))
@@ -273,9 +273,10 @@ class Thinker:
         messages: tuple[ChatMessage, ...],
         number: int,
         looked_at: float,
+        way: Pass,
     ) -> Attempt | None:
         """Make one attempt at the model; None when the lease, and with it the right to reply, was lost meanwhile."""
-        call = self._calling.attempt(lease, prompt, messages, number, looked_at=looked_at)
+        call = self._calling.attempt(lease, prompt, messages, number, looked_at=looked_at, is_a_try=way.is_a_try)
         attempt = await self._leases.keep(lease, call)
         return attempt and await retry_until_done(partial(keep_prompt, self._database, lease, attempt))
 
@@ -297,9 +298,11 @@ class Thinker:
         await self._answering.give_due(member_id)
 
     async def _shorter_prompt(self, lease: drafts.Lease, attempt: Attempt) -> Prompt | None:
-        """After a prompt that was too long: one with fewer old messages; None when it cannot shrink."""
+        """Record a call with too long a prompt; returns one with fewer old messages, None when it cannot shrink."""
         if attempt.reply.status != "too_long":
             return None
+        # First, because the prompt builder may be away.
+        await retry_until_done(partial(self._returning.record, lease, attempt, is_free=True))
         sent = tokens_of(attempt.request.messages)
         prompt = await self._prompt(lease, shortened(sent, attempt.reply.error or ""))
         return prompt if tokens_of(prompt.messages) < sent else None

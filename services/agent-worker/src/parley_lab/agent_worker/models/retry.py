@@ -1,6 +1,7 @@
 """When a failed call is repeated: the back-off, and the share of calls that may be repetitions."""
 
 from collections import defaultdict, deque
+from contextlib import suppress
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
@@ -53,15 +54,24 @@ class RetryBudget:
         self._calls[account].append(now)
         _forget(self._calls[account], now)
 
-    def take(self, account: str, now: datetime) -> bool:
-        """Whether one more call may be repeated now; then it is counted."""
+    def has_room(self, account: str, now: datetime) -> bool:
+        """Whether one more call may be repeated now."""
         calls, retries = self._calls[account], self._retries[account]
         _forget(calls, now)
         _forget(retries, now)
-        if len(retries) >= self._least_per_minute + int(self._share * len(calls)):
+        return len(retries) < self._least_per_minute + int(self._share * len(calls))
+
+    def take(self, account: str, now: datetime) -> bool:
+        """Whether one more call may be repeated now; then it is counted."""
+        if not self.has_room(account, now):
             return False
-        retries.append(now)
+        self._retries[account].append(now)
         return True
+
+    def give_back(self, account: str, taken_at: datetime) -> None:
+        """Count the call no longer that was taken then, because it was not made."""
+        with suppress(ValueError):
+            self._retries[account].remove(taken_at)
 
     def wait_seconds(self, rng: Random) -> float:
         """How long to wait for a budget that is spent; with jitter, so that repetitions spread."""
