@@ -34,8 +34,8 @@ def study(folder: Path, file: str) -> Path:
     ("file", "told"),
     [
         ("pictures/boss.png", "pictures/bus.png (did you mean that?), or another file"),
-        ("../outside.png", "expected a file in the folder of the experiment file or below"),
-        ("/etc/passwd.png", "expected a file in the folder of the experiment file or below"),
+        ("../outside.png", "Write a file in the folder of the experiment file or below"),
+        ("/etc/passwd.png", "Write a file in the folder of the experiment file or below"),
         ("bus.svg", "since svg may hold programs"),
     ],
 )
@@ -50,7 +50,7 @@ def test_a_file_that_cannot_be_shown_is_told_at_its_place(tmp_path: Path, parley
 def test_a_file_that_is_too_large_is_told(tmp_path: Path, parley: Parley) -> None:
     answer = parley("validate", study(tmp_path, "pictures/bus.png"), PARLEY_MAX_FILE_BYTES="5")
 
-    assert "11 bytes; expected at most 5 (PARLEY_MAX_FILE_BYTES)" in " ".join(answer.stderr.split())
+    assert "11 bytes cannot be used here. Write at most 5 (PARLEY_MAX_FILE_BYTES)" in " ".join(answer.stderr.split())
 
 
 def test_an_agent_is_shown_the_words(tmp_path: Path, parley: Parley) -> None:

@@ -55,7 +55,7 @@ def messages(old: str, new: str) -> list[str]:
             f"{AGE}: there is no field options. It is a field of the kinds choice, choices. "
             "Known here: group, id, integer, kind, maximum, minimum, required, show_if, title.",
         ),
-        ("minimum: 18", 'minimum: "18,5"', f'{AGE}.minimum: found "18,5"; expected 18.5, with a point'),
+        ("minimum: 18", 'minimum: "18,5"', f'{AGE}.minimum: "18,5" cannot be used here. Write 18.5, with a point.'),
         ("- id: talk\n    kind", "- kind", "line 13, stages[1]: id is missing. Add id: a short name such as talk."),
         ("name: Test\n", "", "name is missing. Add name: a short text for people."),
         (
@@ -71,7 +71,8 @@ def messages(old: str, new: str) -> list[str]:
         (
             "[{id: a, text: A}]",
             "[A]",
-            f'{END}.questions[0] (c).options[0]: found "A"; expected an object, such as {{id: ..., text: ...}}',
+            f'{END}.questions[0] (c).options[0]: "A" cannot be used here. '
+            "Write an object, such as {id: ..., text: ...}.",
         ),
         (
             "id: talk",

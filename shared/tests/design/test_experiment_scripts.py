@@ -67,8 +67,8 @@ def test_a_game_of_two_needs_two_players() -> None:
     for seats in ([{"persona": "tft"}], [{"persona": "tft", "count": 3}]):
         (found,) = problems(file(TFT, cohorts=[{"seats": seats}]))
 
-        assert found.startswith("cohorts[0].seats: found ")
-        assert "expected 2, for the stage 'game'" in found
+        assert found.startswith("cohorts[0].seats: ")
+        assert "Write 2, for the stage 'game'" in found
 
 
 def test_a_player_may_meet_itself() -> None:
@@ -79,7 +79,7 @@ def test_a_mediator_has_a_model() -> None:
     found = problems(file(TFT, cohorts=[{"seats": [{"persona": "tft", "count": 2}], "mediators": ["tft"]}]))
 
     assert found == [
-        "cohorts[0].mediators[0]: found a persona that acts by script; expected one that a model speaks for"
+        "cohorts[0].mediators[0]: a persona that acts by script cannot be used here. Write one that a model speaks for."
     ]
 
 

@@ -93,7 +93,7 @@ def test_an_id_is_in_a_file_once() -> None:
 
 def test_one_persona_takes_its_id_from_its_place() -> None:
     assert read_persona("text: Hello", "persona.yaml", "ada").id == "ada"
-    with pytest.raises(InvalidInput, match=r"id: found \"ben\"; expected 'ada', or nothing"):
+    with pytest.raises(InvalidInput, match=r"id: \"ben\" cannot be used here. Write 'ada', or nothing"):
         read_persona("id: ben", "persona.yaml", "ada")
 
 

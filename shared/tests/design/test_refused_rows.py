@@ -40,23 +40,25 @@ PROFILES = {"attributes": {"price": [1, 2]}, "shuffle": True, "order": "latin"}
     [
         (
             file(asked_of("items.csv")),
-            '.rows: found "items.csv"; expected a list of rows, or a table: `{ file: items.csv }`',
+            '.rows: "items.csv" cannot be used here. Write a list of rows, or a table: `{ file: items.csv }`',
         ),
         (
             file(asked_of({"items": ITEMS, "take": 1, "by": "topic"})),
-            ".rows.by: found 'topic', which has the value 't' in every row; expected a column with two values or more",
+            ".rows.by: 'topic', which has the value 't' in every row, cannot be used here. "
+            "Write a column with two values or more",
         ),
         (
             file(asked_of({"items": ITEMS[:1], "shuffle": True, "order": "latin"})),
-            ".rows.order: found 'latin' with one of the rows; expected two rows or more; or leave out `order`",
+            ".rows.order: 'latin' with one of the rows cannot be used here. "
+            "Write two rows or more; or leave out `order`",
         ),
         (
             file({**asked_of(PROFILES), "questions": [{**ASK, "title": "{{row.a}}?"}]}),
-            ".rows.order: found 'latin' with one of the attributes; expected two attributes or more",
+            ".rows.order: 'latin' with one of the attributes cannot be used here. Write two attributes or more",
         ),
         (
             file(survey({"id": "x", "title": "{{row.what}}?"})),
-            "(x).title: found `{{row.what}}`; expected `rows` of this stage",
+            "(x).title: `{{row.what}}` cannot be used here. Write `rows` of this stage",
         ),
         (
             file(survey({"id": "x", "show_if": {"stage": "later", "question": "y", "value": True}}), LATER),
@@ -68,11 +70,12 @@ PROFILES = {"attributes": {"price": [1, 2]}, "shuffle": True, "order": "latin"}
         ),
         (
             file(PAGE, END, treatments=[{"id": "t", "keep": ["page", "end"]}, {"id": "u"}]),
-            "treatments[1] (u).keep: found nothing, and other arms keep every stage",
+            "treatments[1] (u).keep: this has nothing, and other arms keep every stage",
         ),
         (
             file({**PAGE, "lines": ["{{answers.later.y}}"]}, LATER),
-            "(page).lines[0]: found `{{answers.later.y}}`; expected 'later' before this stage: it comes later",
+            "(page).lines[0]: `{{answers.later.y}}` cannot be used here. "
+            "Write 'later' before this stage: it comes later",
         ),
         (
             file(
@@ -85,11 +88,11 @@ PROFILES = {"attributes": {"price": [1, 2]}, "shuffle": True, "order": "latin"}
         ),
         (
             file(LATER, {**END, "show_if": ANSWERED}, PAGE, treatments=[{"id": "t", "keep": ["later"]}, {"id": "u"}]),
-            "treatments[1] (u): found 'later', which this arm leaves out, in show_if.stage of the stage end",
+            "treatments[1] (u): 'later', which this arm leaves out, in show_if.stage of the stage end",
         ),
         (
             file(PAGE, assigned=[{"id": "o", "kind": "permutation", "values": ["a"], "order": "latin"}]),
-            "assigned[0] (o).order: found 'latin' with one value; expected two values or more",
+            "assigned[0] (o).order: 'latin' with one value cannot be used here. Write two values or more",
         ),
     ],
 )
@@ -126,6 +129,6 @@ def test_a_cell_that_is_empty_within_a_text_is_told_once_for_each_column() -> No
 
     reading = read(file({**asked_of(rows), "questions": questions}), "study.json")
 
-    assert [(one.where, one.found) for one in reading.warnings()] == [
-        ("stages[0].questions[0].title", "`{{row.what}}`, which is empty in 2 rows, first in c")
+    assert [(one.where, one.wrong) for one in reading.warnings()] == [
+        ("stages[0].questions[0].title", "`{{row.what}}` is empty in 2 rows, first in c")
     ]

@@ -8,51 +8,63 @@ from parley_lab.design.parsing import parse
 SLIPS = [
     (
         "a:\n  - { id: a, title: Hello, world, and you }\n",
-        "line 2, column 21: found a comma in a text without quotes, after 'Hello'; "
-        'expected the text in quotes: title: "Hello, world, and you"',
+        "line 2, column 21: a comma in a text without quotes, after 'Hello', cannot be used here. "
+        'Write the text in quotes: title: "Hello, world, and you"',
     ),
     (
         "a: [{ id: a, base: 3,00 }]\n",
-        "line 1, column 20: found a comma in a number, after '3'; expected 3.00, with a point",
+        "line 1, column 20: a comma in a number, after '3', cannot be used here. Write 3.00, with a point",
     ),
     (
         "questions:\n  - id: a\n    kind: text\n    id: b\n    kind: text\n",
-        "line 4, column 5: found the key 'id' twice in one object; "
-        "expected every key once, or `- id`, where the next one of the list begins",
+        "line 4, column 5: the key 'id' is twice in one object. "
+        "Write every key once, or `- id`, where the next one of the list begins",
     ),
-    ("a:\n  - { id: a, title: What: now }\n", 'line 2, column 25: found a colon .* title: "What: now"'),
-    ("a:\n  - { id: a, title: How? }\n", 'line 2, column 24: found a question mark .* title: "How\\?"'),
-    ("a: 1\ntitle: Note: this is it\n", 'line 2, column 12: found a colon .* title: "Note: this is it"'),
-    ("a:\n\u00a0\u00a0b: 1\n  c: 2\n", "line 2, column 1: found a space that does not break lines, .* common spaces"),
-    ("a:\n  - id: x\n \u2003  kind: y\n    z: 1\n", "line 3, column 2: found a space that does not break lines"),
+    ("a:\n  - { id: a, title: What: now }\n", 'line 2, column 25: a colon .* title: "What: now"'),
+    ("a:\n  - { id: a, title: How? }\n", 'line 2, column 24: a question mark .* title: "How\\?"'),
+    ("a: 1\ntitle: Note: this is it\n", 'line 2, column 12: a colon .* title: "Note: this is it"'),
+    ("a:\n\u00a0\u00a0b: 1\n  c: 2\n", "line 2, column 1: a space that does not break lines, .* common spaces"),
+    ("a:\n  - id: x\n \u2003  kind: y\n    z: 1\n", "line 3, column 2: a space that does not break lines"),
     (
         "a:\n  b: 1\n\t- c: [\n",
-        "line 3, column 1: found a tab; expected spaces: type two for each step of indentation",
+        "line 3, column 1: a tab cannot be used here. Write spaces: type two for each step of indentation",
     ),
-    ("a:\n    b:\n\tc: 2\n", "line 3, column 1: found a tab"),
-    ('a: 1\nb: "open\nc: 2\n', 'line 2, column 4: found a text that begins with " and does not end'),
-    ('a: 1\nb: "open\nc: 2\nd: "x"\n', 'line 2, column 4: found a text that begins with " and ends only in line 4'),
+    ("a:\n    b:\n\tc: 2\n", "line 3, column 1: a tab"),
+    ('a: 1\nb: "open\nc: 2\n', 'line 2, column 4: the text that begins with " does not end'),
+    ('a: 1\nb: "open\nc: 2\nd: "x"\n', 'line 2, column 4: the text begins with " and ends only in line 4'),
     (
         'a:\n  - {id: q, title: "open, x: 1}\n  - {id: r, title: "b", x: 2}\n',
-        'line 2, column 20: found a text that begins with " and ends only in line 3',
+        'line 2, column 20: the text begins with " and ends only in line 3',
     ),
     (
         "stages:\n  - id: a\n      kind: info\n",
-        "line 3: found .* column 7; expected it in column 5, like 'id' in line 2",
+        "line 3: the line begins in column 7. Write it in column 5, like 'id' in line 2",
     ),
-    ("stages:\n  - id: a\n   kind: info\n", "line 3: found .* column 4; expected it in column 5, like 'id' in line 2"),
-    ("stages:\n  - id: a\n - id: b\n", "line 3: found .* column 2; expected it in column 3, like '- id' in line 2"),
-    ("stages:\n  - {id: a, kind: info\n  - {id: b}\n", "found { in line 2 that is not closed"),
-    ("stages:\n  - {id: a, lines: [x, y}\n", r"found \[ in line 2 that is not closed"),
-    ("text: {{town}} is nice\n", 'line 1: found a text that begins with {{; .* text: "{{town}} is nice"'),
-    ("text: {{town}}\n", "line 1, column 8: found a text that begins with {{; expected it in quotes"),
+    (
+        "stages:\n  - id: a\n   kind: info\n",
+        "line 3: the line begins in column 4. Write it in column 5, like 'id' in line 2",
+    ),
+    (
+        "stages:\n  - id: a\n - id: b\n",
+        "line 3: the line begins in column 2. Write it in column 3, like '- id' in line 2",
+    ),
+    ("stages:\n  - {id: a, kind: info\n  - {id: b}\n", "the { in line 2 is not closed"),
+    ("stages:\n  - {id: a, lines: [x, y}\n", r"the \[ in line 2 is not closed"),
+    ("text: {{town}} is nice\n", 'line 1: a text that begins with {{ .* text: "{{town}} is nice"'),
+    ("text: {{town}}\n", "line 1, column 8: a text that begins with {{ cannot be used here. Write it in quotes"),
     ("a: {text: {{town}} is}\n", 'text: "{{town}} is"'),
-    ("text: *bold* it\n", r'found a text that begins with \* or &; expected it in quotes: text: "\*bold\* it"'),
-    ("text: @me\n", 'found a text that begins with @; expected it in quotes: text: "@me"'),
-    ("a: 1\nb\nc: 2\n", "line 2, column 1: found 'b'; expected `name: value`"),
-    ("text: 'it's'\nb: 1\n", 'found a text that goes on after its closing quote; expected it in quotes: text: "it\'s"'),
-    ('text: "Hello" he said\n', "expected it in quotes: text: '\"Hello\" he said'"),
-    ("seats: [{open}]\n", "line 1, column 9: found 'open' without a value"),
+    (
+        "text: *bold* it\n",
+        r'a text that begins with \* or & cannot be used here. Write it in quotes: text: "\*bold\* it"',
+    ),
+    ("text: @me\n", 'a text that begins with @ cannot be used here. Write it in quotes: text: "@me"'),
+    ("a: 1\nb\nc: 2\n", "line 2, column 1: 'b' cannot be used here. Write `name: value`"),
+    (
+        "text: 'it's'\nb: 1\n",
+        'a text that goes on after its closing quote cannot be used here. Write it in quotes: text: "it\'s"',
+    ),
+    ('text: "Hello" he said\n', "Write it in quotes: text: '\"Hello\" he said'"),
+    ("seats: [{open}]\n", "line 1, column 9: 'open' has no value"),
 ]
 
 

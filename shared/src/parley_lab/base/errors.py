@@ -17,6 +17,7 @@ ParleyError
 └── SettingsInvalid   500  the process cannot start with these settings
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
@@ -28,11 +29,14 @@ REPEATED_ID: Final = "repeated_id"
 IN_A_CELL: Final = "in_a_cell"
 """A problem of a workbook, in one of its cells or in the whole file."""
 OF_AN_OBJECT: Final = frozenset({MISSING_FIELD, UNKNOWN_FIELD})
-IN_FULL: Final = OF_AN_OBJECT | {UNKNOWN_NAME, REPEATED_ID, IN_A_CELL}
+IN_WORDS: Final = "in_words"
+IN_FULL: Final = OF_AN_OBJECT | {UNKNOWN_NAME, REPEATED_ID, IN_A_CELL, IN_WORDS}
 """The codes of problems whose `wrong` and `hint` say what is wrong and what to type, without `expected`."""
 
 
 _BLANK: Final = ("nothing", "a blank cell")
+_LACK: Final = re.compile(r"(nothing|no|none|neither)\b")
+_WITH_A_CLAUSE: Final = re.compile(r", (which|as|whose|where|after|in a|shared|another)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +59,28 @@ class Problem:
     params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        where = self.at or self.place()
-        place = f"{where}: " if where else ""
+        place = self._before()
         found = "" if self.found in _BLANK else f" (found {self.found})"
         if self.code in IN_FULL:
             return f"{place}{self.wrong}{found if self.code == IN_A_CELL else ''}. {self.hint}"
-        if not self.wrong:
-            return f"{place}found {self.found}; expected {self.expected}"
+        wrong = f"{self.wrong}{found}" if self.wrong else self._in_words()
         hint = f" Hint: {self.hint}." if self.hint else ""
-        return f"{place}{self.wrong}{found}. Expected: {self.expected}.{hint}"
+        return f"{place}{wrong}. Write {self.expected}.{hint}"
+
+    def _in_words(self) -> str:
+        if _LACK.match(self.found):
+            return f"this has {self.found}"
+        return f"{self.found}{',' if _WITH_A_CLAUSE.search(self.found) else ''} cannot be used here"
+
+    def _before(self) -> str:
+        where = self.at or self.place()
+        return f"{where}: " if where else ""
+
+    def describe_to_model(self) -> str:
+        """The problem of a reply, as a model reads it before it replies again."""
+        if self.code in IN_FULL or self.wrong:
+            return str(self)
+        return f"{self._before()}found {self.found}; expected {self.expected}"
 
     def place(self) -> str:
         """The path of the part to mend: for a field that is missing or unknown, the object around it."""

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.base.meant_names import meant_by, unknown
 
 Json = Any
@@ -88,11 +88,16 @@ def escaped(text: str) -> str:
 def nearly_places(value: Json, names: Container[str], where: str = "") -> list[Problem]:
     """Names of variables that are nearly in double braces, such as `{name}` or `{{name}`: they stay as they are."""
     return [
-        Problem(path, f"`{nearly[0]}`, which stays as it is", f"`{{{{{nearly[1]}}}}}`, if the variable is meant")
+        _nearly_place(path, nearly[0], f"`{{{{{nearly[1]}}}}}`")
         for path, text in _texts(value, where)
         for nearly in _NEARLY.finditer(_PLACE.sub("", text) if "{" in text else "")
         if nearly[1].partition(".")[0] in names
     ]
+
+
+def _nearly_place(where: str, found: str, meant: str) -> Problem:
+    wrong, hint = f"`{found}` stays as it is", f"Write {meant} if the variable is meant."
+    return Problem(where, f"`{found}`", meant, wrong, hint, code=IN_WORDS)
 
 
 def is_of_reader(name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
-from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.errors import IN_WORDS, InvalidInput, Problem, TooLarge
 from parley_lab.base.storable import unstorable
 from parley_lab.design.encoding import NotUtf8, decoded_utf_8
 from parley_lab.design.slips import commas_in_braces, harmless, is_of_one_line, slip
@@ -323,7 +323,8 @@ def _bad_keys(node: yaml.MappingNode) -> Iterator[Problem]:
             continue
         if key.value in seen:
             expected = _ONCE.get(key.value, "every key once")
-            yield Problem(_place(key), f"the key {key.value!r} twice in one object", expected)
+            found, wrong = f"the key {key.value!r} twice in one object", f"the key {key.value!r} is twice in one object"
+            yield Problem(_place(key), found, expected, wrong, f"Write {expected}.", code=IN_WORDS)
         seen.add(key.value)
         # A key is always a text.
         key.tag = _TAG + "str"

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from parley_lab.base import variables as texts
-from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.errors import IN_WORDS, InvalidInput, Problem
 from parley_lab.base.meant_names import is_unknown
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.media import StoredFile
@@ -155,8 +155,9 @@ def _braces_in_values(value: Mapping[str, Json]) -> Iterator[Problem]:
             valued[f"treatments[{index}].variables"] = arm.get("variables")
     for where, name in texts.places(valued):
         if where.partition(".")[0] != "factors" or (".stages." not in where and ".personas." not in where):
-            found = f"`{{{{{name}}}}}` in a value, which people read with its braces"
-            yield Problem(where, found, "the words themselves: nothing is filled into a value")
+            found = f"`{{{{{name}}}}}`"
+            wrong = f"people read {found} with its braces: nothing is filled into a value"
+            yield Problem(where, found, "the words themselves", wrong, "Write the words themselves.", code=IN_WORDS)
 
 
 def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:

@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.design.complaints import with_a_point
 
 _ENTRY: Final = re.compile(r"^(?P<before>\s*(?:- +)*)(?P<key>[\w.-]+):\s+(?P<text>.*\S)\s*$")
@@ -38,7 +38,8 @@ def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
         return wide
     if "scanning a quoted scalar" in (error.context or ""):
         quote = text[begun.index] if begun.index < len(text) else '"'
-        return Problem(_at(begun), f"a text that begins with {quote} and does not end", f"{quote} at its end")
+        wrong = f"the text that begins with {quote} does not end"
+        return _say(_at(begun), f"a text that begins with {quote} and does not end", wrong, f"{quote} at its end")
     if (quoted := _late_quote(text, mark)) is not None:
         return quoted
     if (place := _PLACE_FIRST.search(line)) is not None:
@@ -112,7 +113,8 @@ def _is_loose(key: yaml.Node, value: yaml.Node, text: str) -> bool:
 
 def _comma(node: yaml.MappingNode, owner: tuple[yaml.ScalarNode, yaml.ScalarNode] | None, words: list[str]) -> Problem:
     if owner is None:
-        return Problem(_at(node.start_mark), f"{words[0]!r} without a value", f"a value: `{words[0]}: ...`")
+        wrong = f"{words[0]!r} has no value"
+        return _say(_at(node.start_mark), f"{words[0]!r} without a value", wrong, f"a value: `{words[0]}: ...`")
     key, value = owner
     if (number := with_a_point(",".join([value.value, *words]))) is not None:
         return Problem(_at(value.start_mark), f"a comma in a number, after {value.value!r}", number)
@@ -144,7 +146,12 @@ def _late_quote(text: str, mark: yaml.Mark) -> Problem | None:
     if last is None or last.start_mark.line == last.end_mark.line or mark.line - last.end_mark.line not in (0, 1):
         return None
     found = f"a text that begins with {last.style} and ends only in line {last.end_mark.line + 1}"
-    return Problem(_at(last.start_mark), found, f"{last.style} at the end of the text")
+    wrong = f"the text begins with {last.style} and ends only in line {last.end_mark.line + 1}"
+    return _say(_at(last.start_mark), found, wrong, f"{last.style} at the end of the text")
+
+
+def _say(where: str, found: str, wrong: str, expected: str) -> Problem:
+    return Problem(where, found, expected, wrong, f"Write {expected}.", code=IN_WORDS)
 
 
 def _colon(lines: list[str], mark: yaml.Mark) -> Problem:
@@ -154,8 +161,8 @@ def _colon(lines: list[str], mark: yaml.Mark) -> Problem:
         entry = _ENTRY.match(lines[above])
         if entry is not None and len(line) - len(line.lstrip()) > len(entry["before"]):
             column = len(entry["before"]) + 1
-            found = f"a line that begins in column {len(line) - len(line.lstrip()) + 1}"
-            return Problem(_at(mark, 0), found, f"it in column {column}, like {entry['key']!r} in line {above + 1}")
+            like = f"it in column {column}, like {entry['key']!r} in line {above + 1}"
+            return _column(mark, len(line) - len(line.lstrip()) + 1, like)
     return Problem(_at(mark), "a colon in a text without quotes", f"the text in quotes: {_in_quotes(line)}")
 
 
@@ -168,15 +175,21 @@ def _in_braces(line: str, mark: yaml.Mark, begun: yaml.Mark, problem: str) -> Pr
         whole = f"{entry['text']}{rest}".strip().replace('"', "'")
         return Problem(_at(mark), f"{what} in a text without quotes", f'the text in quotes: {entry["key"]}: "{whole}"')
     closing = "]" if "']'" in problem else "}"
-    found = f"{'[' if closing == ']' else '{'} in line {begun.line + 1} that is not closed before this"
-    return Problem(_at(mark), found, f"{closing} where it ends, and a comma between its parts")
+    opened = f"{'[' if closing == ']' else '{'} in line {begun.line + 1}"
+    expected = f"{closing} where it ends, and a comma between its parts"
+    found, wrong = f"{opened} that is not closed before this", f"the {opened} is not closed before this"
+    return _say(_at(mark), found, wrong, expected)
+
+
+def _column(mark: yaml.Mark, column: int, expected: str) -> Problem:
+    begins = f"begins in column {column}"
+    return _say(_at(mark, 0), f"a line that {begins}", f"the line {begins}", expected)
 
 
 def _indentation(lines: list[str], mark: yaml.Mark, begun: yaml.Mark) -> Problem:
     own = lines[mark.line] if mark.line < len(lines) else ""
     if own[: mark.column].strip(" -"):
         return Problem(_at(mark), "a text that goes on after its closing quote", _quoted(own))
-    found = f"a line that begins in column {len(own) - len(own.lstrip()) + 1}"
     number, column = begun.line, begun.column
     if own.lstrip().startswith("-"):
         entries = [(other, line.index("-")) for other, line in enumerate(lines[: mark.line]) if line.strip()[:1] == "-"]
@@ -184,7 +197,8 @@ def _indentation(lines: list[str], mark: yaml.Mark, begun: yaml.Mark) -> Problem
     else:
         column += len(re.match(r"(?:- +)*", lines[number][column:])[0])  # type: ignore[index]  # it matches nothing, too
     like = lines[number][column:].partition(":")[0].strip()
-    return Problem(_at(mark, 0), found, f"it in column {column + 1}, like {like!r} in line {number + 1}")
+    expected = f"it in column {column + 1}, like {like!r} in line {number + 1}"
+    return _column(mark, len(own) - len(own.lstrip()) + 1, expected)
 
 
 def _quoted(line: str) -> str:

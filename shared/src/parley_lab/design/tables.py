@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Final
 
 from parley_lab.base import csv_reading
-from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.errors import IN_WORDS, InvalidInput, Problem, TooLarge
 from parley_lab.design.encoding import NotUtf8, decoded_in, decoded_table, guessed_words
 
 Value = str | int | float | bool
@@ -74,8 +74,12 @@ def warnings_of_csv(content: bytes, name: str, cure: str) -> Iterator[Problem]:
     """A warning where the encoding is a guess; `cure`: what to do where the guess is wrong."""
     line, words = guessed_words(content)
     if words:
-        found = f"a table read as Windows-1252: {', '.join(f'`{word}`' for word in words)}"
-        yield Problem(f"{name} line {line}", found, f"a table in UTF-8; if these words are wrong, {cure}")
+        found = ", ".join(f"`{word}`" for word in words)
+        wrong, hint = (
+            f"the table is read as Windows-1252: {found}",
+            f"Save it as UTF-8; if these words are wrong, {cure}.",
+        )
+        yield Problem(f"{name} line {line}", found, "a table in UTF-8", wrong, hint, code=IN_WORDS)
 
 
 def csv_records(

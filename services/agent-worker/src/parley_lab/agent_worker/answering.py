@@ -326,4 +326,4 @@ def _answer_of(question: Question, reply: BaseModel) -> Json:
     try:
         return question.check(answer)
     except InvalidInput as error:
-        raise Invalid("; ".join(map(str, error.problems)) or error.message) from error
+        raise Invalid("; ".join(one.describe_to_model() for one in error.problems) or error.message) from error

@@ -17,7 +17,7 @@ from pydantic_core.core_schema import ErrorType
 
 from parley_lab.base import rules
 from parley_lab.base import variables as texts
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.contracts.experiment import Document, Slug
 
 Json = Any
@@ -237,8 +237,9 @@ def left_empty(stage: Json, where: str) -> Iterator[Problem]:
         empty = [id_of(item, number) for number, item in enumerate(items, 1) if item.get(column) in (None, "")]
         if empty:
             which = f"the row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows, first in {empty[0]}"
-            found = f"`{{{{{name}}}}}`, which is empty in {which}"
-            yield Problem(place, found, "a value in every row, if one is meant")
+            found, expected = f"`{{{{{name}}}}}`", "a value in every row"
+            wrong, hint = f"{found} is empty in {which}", f"Write {expected} if one is meant."
+            yield Problem(place, found, expected, wrong, hint, code=IN_WORDS)
 
 
 def named(row_id: str, question_id: str) -> str:

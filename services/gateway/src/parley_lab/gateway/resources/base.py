@@ -97,7 +97,7 @@ class ProblemItem(Resource):
     """The same place for people, with its line and the ids of the parts, where they are known."""
     code: str = Field(default="", examples=["at_least"])
     """What is wrong, for pages with words of their own; does not change. With `missing_field`, `unknown_field`,
-    `unknown_name` and `repeated_id`, `wrong` and `hint` say all that people need."""
+    `unknown_name`, `repeated_id` and `in_words`, `wrong` and `hint` say all that people need."""
     params: dict[str, Any] = Field(default={}, examples=[{"bound": 18}])
     """The values that such words need."""
 

@@ -132,7 +132,7 @@ class ExperimentCheck(Resource):
     members: int = Field(examples=[10])
     """Seats and mediators of all cohorts."""
     warnings: list[str] = Field(
-        examples=[["line 9, stages[0] (welcome).lines[0]: found `{name}`, which stays as it is; expected `{{name}}`"]]
+        examples=[["line 9, stages[0] (a).lines[0]: `{x}` stays as it is. Write `{{x}}` if the variable is meant."]]
     )
     """Parts that are valid and likely not meant, in the words of `parley validate`. An imported workbook has its
     warnings beside the experiments."""

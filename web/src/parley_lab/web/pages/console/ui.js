@@ -98,15 +98,20 @@ function Problems({ error }) {
 export const MoreProblems = ({ count }) => (count > 0 ? html`<p class="c-small">${t("{count} more problem|{count} more problems", { count })}</p>` : null);
 
 /** The codes of problems whose `wrong` and `hint` say all that people need. */
-const IN_FULL = new Set(["missing_field", "unknown_field", "unknown_name", "repeated_id", "in_a_cell"]);
+const IN_FULL = new Set(["missing_field", "unknown_field", "unknown_name", "repeated_id", "in_a_cell", "in_words"]);
+const LACK = /^(nothing|no|none|neither)\b/;
+const WITH_A_CLAUSE = /, (which|as|whose|where|after|in a|shared|another)\b/;
 
 /** One problem as a line. @param {any} problem */
 export const asLine = (problem) => {
   const place = problem.at || problem.where;
   const cell = problem.code === "in_a_cell" && !["nothing", "a blank cell"].includes(problem.found) ? ` (${t("found {found}", problem)})` : "";
   if (IN_FULL.has(problem.code)) return `${place}: ${problem.wrong}${cell}. ${problem.hint}`;
-  const said = [problem.wrong, problem.found ? t("found {found}", problem) : "", problem.expected ? t("expected {expected}", problem) : "", problem.hint].filter(Boolean);
-  return `${place}: ${said.join("; ")}`;
+  const comma = WITH_A_CLAUSE.test(problem.found) ? "," : "";
+  const found = ["nothing", "a blank cell"].includes(problem.found) ? "" : ` (${t("found {found}", problem)})`;
+  const lack = LACK.test(problem.found) ? t("this has {found}", problem) : t("{found} cannot be used here", { found: `${problem.found}${comma}` });
+  const said = [`${problem.wrong ? `${problem.wrong}${found}` : lack}.`, t("Write {expected}.", problem), problem.hint ? `${problem.hint}.` : ""].filter(Boolean);
+  return `${place}: ${said.join(" ")}`;
 };
 
 /** A page that has nothing to show yet, with the one thing to do next. @param {{ children: any }} props */

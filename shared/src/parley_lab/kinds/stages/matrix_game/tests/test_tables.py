@@ -83,7 +83,7 @@ def test_a_round_that_is_missing_is_named() -> None:
     table = rows("CCC", "CCC")
     del table[1]
 
-    assert problems(table) == ["row 2, round: found 3; expected round 2 of the pair 'x', replicate 0"]
+    assert problems(table) == ["row 2, round: 3 cannot be used here. Write round 2 of the pair 'x', replicate 0."]
 
 
 def test_a_round_that_is_there_twice_is_refused() -> None:
