@@ -1,15 +1,18 @@
 """An agent plays on for a person in a whole lab: the data say who said what, and the others see no difference."""
 
 import csv
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.formats.exports import export
 from parley_lab.members.standings import lock_standing
+from parley_lab.people.giving_back import give_back
 from parley_lab.people.standing_in import stand_in
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
@@ -115,3 +118,82 @@ async def test_who_takes_the_place_of_a_person_and_may_say_nothing_more_passes_t
     assert not await lab.rows("SELECT 1 FROM messages WHERE member_id IS NOT NULL")
     (thread,) = await lab.rows("SELECT turn_state FROM threads")
     assert UUID(thread.turn_state["holder"]) != holder
+
+
+TWICE: Final = """
+parley: 1
+name: Twice
+seed: 1
+pace: live
+personas: [{{id: helper, profile: {{name: Helper}}, chat: {{words_per_minute: {speed}{chat}}},
+    pages: {{writing_words_per_minute: {speed}, reading_words_per_minute: 0}}}}]
+stages:
+  - {{id: here, {stage}, when_gone: replace, stand_in: helper, gone_after_seconds: 60}}
+  - {{id: last, kind: info, lines: [Bye]}}
+cohorts: [{{seats: [{{open: true, count: 2}}]}}]
+"""
+WHY: Final = "questions: [{id: why, kind: text, title: Why}]"
+WORK: Final = {
+    "page": ("answered", "", 0, f"kind: survey, {WHY}"),
+    "page by questions": ("answered", "", 0, f"kind: survey, ask: sequential, {WHY}"),
+    "kept answer": ("answered", "", 6, f"kind: survey, {WHY}"),
+    "game": ("answered", "", 0, "kind: beauty_contest, rounds: 1"),
+    "turn": ("published", "", 0, "kind: group_chat, turn_taking: round"),
+    "race": ("published", "", 0, "kind: group_chat, turn_taking: race"),
+    "opening line": ("published", ", initial_message: Hello", 6, "kind: group_chat, turn_taking: round"),
+}
+
+
+@pytest.mark.parametrize("is_at_work", [False, True], ids=["not begun", "begun"])
+@pytest.mark.parametrize(("closing", "chat", "speed", "stage"), WORK.values(), ids=WORK)
+async def test_an_agent_that_takes_the_place_again_does_what_was_called_off(
+    database: Database, closing: str, chat: str, speed: int, stage: str, is_at_work: bool
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(TWICE.format(stage=stage, chat=chat, speed=speed))
+    people = [(await lab.join(experiment_id))[0] for _ in range(2)]
+    await lab.drain()
+    holders = await lab.rows("SELECT turn_state ->> 'holder' AS id FROM threads")
+    member_id = UUID(holders[0].id) if holders and holders[0].id else people[0]
+    await let_play_on(lab, member_id)
+    await lab.step(member_id)
+    if speed:
+        # The agent has its words, and a person would still be writing them.
+        lab.hints += await lab.overlooked()
+        while lab.hints:
+            await lab.deliver(lab.next_hints())
+    if is_at_work:
+        async with database.transaction() as session:
+            await session.run(
+                text(
+                    "UPDATE drafts SET state = 'thinking', lease_owner = id, lease_until = :now WHERE state = 'wanted'"
+                ),
+                {"now": lab.clock.now() + timedelta(minutes=1)},
+            )
+    lab.hints.clear()
+    lab.later.clear()
+    async with database.transaction() as session:
+        assert await give_back(session, member_id, lab.clock.now())
+    await lab.drain()
+    called_off = await lab.rows("SELECT state FROM drafts WHERE member_id = :id", id=member_id)
+
+    await let_play_on(lab, member_id)
+    await lab.drain()
+    await lab.fire_timers()
+    for _ in range(3):
+        lab.clock.advance(30)
+        lab.hints += await lab.overlooked()
+        await lab.drain()
+
+    assert {row.state for row in called_off} == {"cancelled"}
+    done = await lab.rows("SELECT state, reason FROM drafts WHERE member_id = :id", id=member_id)
+    assert (closing, None) in [tuple(row) for row in done]
+    assert not [row for row in done if row.state in ("cancelled", "wanted", "thinking", "ready")]
+    assert not await lab.rows("SELECT 1 FROM asks WHERE member_id = :id AND state <> 'answered'", id=member_id)
+
+
+async def let_play_on(lab: DrainLab, member_id: UUID) -> None:
+    lab.clock.advance(1)
+    async with lab.database.transaction() as session:
+        assert await stand_in(session, await lock_standing(session, member_id), "helper", lab.clock.now())
+    lab.clock.advance(1)

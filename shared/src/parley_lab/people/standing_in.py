@@ -21,6 +21,7 @@ from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, standing_of
 from parley_lab.members.stays import LEAST, MOST
 from parley_lab.people.assigning import arrive
+from parley_lab.people.giving_back import BACK
 from parley_lab.people.own_arms import give_own_arm, lock_draws
 from parley_lab.people.spans import span_of
 from parley_lab.store.session import Session
@@ -61,16 +62,42 @@ _REPLACE: Final = text(
     RETURNING (SELECT transfer_to FROM offered) AS transfer_to
     """
 )
-# What the person was asked and has not answered is asked of the agent.
+# An agent was on this seat before, and its work was called off when the person came back: this agent goes on with it.
+# Asks are opened first, by a statement of their own, so that the next one sees them.
+_ASKS_AGAIN: Final = text(
+    """
+    UPDATE asks k SET state = 'open', reason = NULL, closed_at = NULL
+    WHERE member_id = :member_id AND cohort_id = :cohort_id AND stage_id = :stage_id AND generation = :generation
+        AND state = 'cancelled' AND reason = :called_off
+        AND NOT EXISTS (SELECT FROM answers a
+            WHERE (a.member_id, a.stage_id, a.key) = (k.member_id, k.stage_id, k.key))
+    """
+)
+# The agent is asked all that the person has not answered. Calls that were made before use up no attempt now; a fixed
+# line needs no model. A lease closes each draft that the conversation has overtaken.
 _DRAFTS: Final = text(
     """
-    INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before,
-        correlation, created_at)
-    SELECT gen_random_uuid(), k.path || '/draft', k.cohort_id, k.stage_id, k.member_id, k.id, k.purpose, :provider,
-        :now, :correlation, :now
-    FROM asks k WHERE k.member_id = :member_id AND k.state = 'open'
-    ON CONFLICT DO NOTHING
-    RETURNING id, provider
+    WITH again AS (
+        UPDATE drafts d SET state = CASE WHEN d.provider = 'line' THEN 'ready' ELSE 'wanted' END, reason = NULL,
+            closed_at = NULL, provider = CASE WHEN d.provider = 'line' THEN d.provider ELSE :provider END,
+            reply = CASE WHEN d.provider = 'line' THEN d.reply END, ready_to_end = false, finish_ms = NULL,
+            due_at = CASE WHEN d.provider = 'line' THEN CAST(:now AS timestamptz) END,
+            attempts = 0, waits_for = NULL, not_before = :now, tried_since = :now, correlation = :correlation,
+            free_calls = (SELECT count(*) FROM model_calls x WHERE x.draft_id = d.id AND x.part = '')
+        WHERE d.member_id = :member_id AND d.cohort_id = :cohort_id AND d.stage_id = :stage_id
+            AND d.state = 'cancelled' AND d.reason = :called_off
+            AND (d.thread_id IS NOT NULL OR EXISTS (SELECT FROM asks k WHERE k.id = d.ask_id AND k.state = 'open'))
+        RETURNING d.id, d.provider
+    ), first AS (
+        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before,
+            correlation, created_at)
+        SELECT gen_random_uuid(), k.path || '/draft', k.cohort_id, k.stage_id, k.member_id, k.id, k.purpose,
+            :provider, :now, :correlation, :now
+        FROM asks k WHERE k.member_id = :member_id AND k.state = 'open'
+        ON CONFLICT DO NOTHING
+        RETURNING id, provider
+    )
+    SELECT id, provider FROM again WHERE provider <> 'line' UNION ALL SELECT id, provider FROM first
     """
 )
 
@@ -99,11 +126,23 @@ async def stand_in(session: Session, standing: Standing, persona_id: str, now: d
     replaced = await session.one(_REPLACE, {**whose, **played})
     if replaced.transfer_to is not None:
         record_staying_away(session, standing, replaced.transfer_to, now, cause="timer")
-    drafts = await session.all(_DRAFTS, {**whose, "provider": agent["provider"], "correlation": correlation.get()})
+    await _ask(session, standing, agent["provider"], now)
     _record(session, standing, "member.replaced", persona_id, now)
+    return True
+
+
+async def _ask(session: Session, standing: Standing, provider: str, now: datetime) -> None:
+    """Ask the agent all that the person has not answered, and all that was called off when they came back before."""
+    place = {
+        "member_id": standing.member.id,
+        "cohort_id": standing.cohort_id,
+        "stage_id": standing.stage_ids[standing.position],
+        "called_off": BACK,
+    }
+    await session.run(_ASKS_AGAIN, {**place, "generation": 1 + standing.stay})
+    drafts = await session.all(_DRAFTS, {**place, "provider": provider, "correlation": correlation.get(), "now": now})
     for draft in drafts:
         session.announce(Hint(provider_queue(draft.provider), "draft.wanted", str(draft.id)))
-    return True
 
 
 _FILL: Final = text(
