@@ -129,7 +129,11 @@ def test_every_single_form_of_a_field_is_read(meant: Values, data: st.DataObject
 
 LINES = st.lists(
     st.sampled_from(
-        ["I am for it.", "Ana: I am.", "Ben: SECRET", "<think>SECRET</think>", "**Ben:** SECRET", "Note: so."]
+        [
+            *("I am for it.", "Ana: I am.", "Ben: SECRET", "<think>SECRET</think>", "**Ben:** SECRET", "Note: so."),
+            *("<Ben> SECRET", "> Ben: SECRET", "### Ben\nSECRET", "Ben (10:05): SECRET", "**Ben** \u2013 SECRET"),
+            *('"Ben": "SECRET"', "Thought: SECRET", "**Reasoning:** SECRET", "<!-- SECRET -->", "Answer: so."),
+        ]
     ),
     min_size=1,
     max_size=4,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley_lab.base.replies.names import OwnWords, own_words
+from parley_lab.base.replies.names import OwnWords, other_speaker, own_words
 
 OWN, OTHERS = ("Ana",), ("Ben", "Cleo B.", "Ana Maria")
 HEADS = (
@@ -22,10 +22,28 @@ HEADS = (
     "**[12:04] {}:** ",
     "\U0001f98a {}: ",
     "{}\uff1a",
-    "{} said: ",
+    "{} says: ",
     "[00:05, from {}] ",
     "[from {}] ",
     '(00:05) {} [answering Ben at 00:01: "Hm"]: ',
+    "<{}> ",
+    "<{}>: ",
+    "[{}] ",
+    "> {}: ",
+    "> **{}:** ",
+    "### {}\n",
+    "## **{}**\n",
+    "**{}**\n",
+    "{} (10:05): ",
+    "{} [10:05]: ",
+    "{}, 10:05: ",
+    "{} at 10:05: ",
+    "**{}** \u2013 ",
+    "**{}** - ",
+    '"{}": ',
+    "\u201c{}\u201d: ",
+    "{} | ",
+    "{}> ",
 )
 SAID = (
     "I am for it.",
@@ -37,6 +55,14 @@ SAID = (
     '"Ben: hi" is what I read.',
     "12:04 is late.",
     "Benjamin: a name.",
+    "Ben said: hi",
+    "I heard what Ben said: hi",
+    "Ben wrote: no trams.",
+    "Ben - you are right.",
+    "Ben \u2013 what do you say?",
+    "**Ben** is right.",
+    "@Ben: what do you say?",
+    "a < Ben > b",
 )
 
 
@@ -67,6 +93,30 @@ def test_the_head_of_a_line_in_a_prompt_comes_off() -> None:
     assert own_words("Yes.\n[00:05, from the system] Ben has left.", OWN, OTHERS).text == "Yes."
 
 
+def test_the_own_name_before_a_report_comes_off() -> None:
+    assert own_words("Ana said: I am for it.", OWN, OTHERS) == OwnWords("I am for it.", had_name=True)
+
+
+@pytest.mark.parametrize("role", ["User", "Human", "System"])
+def test_words_end_where_a_role_of_a_chat_would_speak(role: str) -> None:
+    assert own_words(f"I am for it.\n\n{role}: And then?", OWN, OTHERS) == OwnWords("I am for it.", of_another=role)
+    assert own_words("Assistant: I am for it.", OWN, OTHERS) == OwnWords("I am for it.", had_name=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "speaker"),
+    [
+        ({"speaker": "Ben", "message": "hi"}, "Ben"),
+        ({"Name": " ben ", "text": "hi"}, "Ben"),
+        ({"speaker": "Ana", "message": "hi"}, None),
+        ({"to": "Ben", "message": "hi"}, None),
+        ({"speaker": 3}, None),
+    ],
+)
+def test_an_object_may_name_another_speaker(written: dict[str, object], speaker: str | None) -> None:
+    assert other_speaker(written, OWN, OTHERS) == speaker
+
+
 def test_a_name_that_two_members_share_is_the_own_one() -> None:
     assert own_words("Fox: I am for it.", ("Fox",), ("Fox",)) == OwnWords("I am for it.", had_name=True)
 
@@ -75,7 +125,14 @@ def test_without_names_words_are_as_they_are() -> None:
     assert own_words("Ana: hi", (), ()) == OwnWords("Ana: hi")
 
 
-OF_OTHERS = ("Ben: SECRET", "**Cleo B.:** SECRET", "(00:01) Ben: SECRET")
+OF_OTHERS = (
+    "Ben: SECRET",
+    "**Cleo B.:** SECRET",
+    "(00:01) Ben: SECRET",
+    "<Ben> SECRET",
+    "> Ben: SECRET",
+    "### Ben\nSECRET",
+)
 LINES = st.lists(st.sampled_from([*SAID, "Ana: mine", *OF_OTHERS]), max_size=5)
 
 

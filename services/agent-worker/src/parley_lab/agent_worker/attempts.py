@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from parley_lab.agent_worker.models.prices import cost_usd
 from parley_lab.base import seeds
 from parley_lab.base.metrics import NAMED_WORDS
-from parley_lab.base.replies import OwnWords, Reply, own_words, read
+from parley_lab.base.replies import OwnWords, Reply, other_speaker, own_words, read
 from parley_lab.base.storable import storable_json
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.models import (
@@ -91,16 +91,20 @@ def read_reply(reply_model: type[ReplyT], attempt: Attempt, stage: StageConfig) 
         reply = read(reply_model, attempt.reply.parsed, (stage.id, stage.kind, stage.title))
     except ValidationError as error:
         raise _misshapen(error) from error
-    reply = _in_own_words(reply, attempt.request)
+    reply = _in_own_words(reply, attempt)
     read_as = reply.model_dump(mode="json", by_alias=True)
     return attempt if read_as == attempt.reply.parsed else replace(attempt, read_as=read_as), reply
 
 
-def _in_own_words(reply: ReplyT, request: ModelRequest) -> ReplyT:
+def _in_own_words(reply: ReplyT, attempt: Attempt) -> ReplyT:
     """The reply without its author's name before what is said, and without what others would say."""
-    own, others = (str(request.hints.get(hint) or "").splitlines() for hint in (HINT_OWN_NAMES, HINT_OTHER_NAMES))
+    hints = attempt.request.hints
+    own, others = (str(hints.get(hint) or "").splitlines() for hint in (HINT_OWN_NAMES, HINT_OTHER_NAMES))
     changed: dict[str, str] = {}
-    for field in reply.spoken if isinstance(reply, Reply) else ():
+    spoken = reply.spoken if isinstance(reply, Reply) else ()
+    if spoken and (speaker := other_speaker(attempt.reply.parsed or {}, own, others)) is not None:
+        raise _as_another(speaker)
+    for field in spoken:
         words = getattr(reply, field)
         found = own_words(words, own, others) if isinstance(words, str) else OwnWords("")
         if found.had_name:
@@ -108,10 +112,14 @@ def _in_own_words(reply: ReplyT, request: ModelRequest) -> ReplyT:
         if found.of_another is not None:
             NAMED_WORDS.labels("cut" if found.text else "refused").inc()
             if not found.text:
-                raise Invalid(f"it speaks for {found.of_another}: say nothing but your own words, without a name")
+                raise _as_another(found.of_another)
         if found.had_name or found.of_another is not None:
             changed[field] = found.text
     return reply.model_copy(update=changed) if changed else reply
+
+
+def _as_another(name: str) -> Invalid:
+    return Invalid(f"it speaks for {name}: say nothing but your own words, without a name")
 
 
 def said(lease: drafts.Lease, attempt: Attempt) -> tuple[Attempt, Utterance]:

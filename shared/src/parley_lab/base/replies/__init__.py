@@ -18,7 +18,7 @@ from parley_lab.base.replies.fields import (
 )
 from parley_lab.base.replies.labels import answer_after_labels, without_lines_of_thoughts, words_after_labels
 from parley_lab.base.replies.meant import ANSWER_NAMES
-from parley_lab.base.replies.names import OwnWords, own_words
+from parley_lab.base.replies.names import OwnWords, other_speaker, own_words
 from parley_lab.base.replies.thoughts import OpenThought, after_thoughts, before_open_thought
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "option",
     "options",
     "order",
+    "other_speaker",
     "own_words",
     "read",
     "text",

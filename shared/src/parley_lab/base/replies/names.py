@@ -4,21 +4,29 @@ Models continue a transcript: they write their name before their words, and some
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-_CLOCK: Final = r"(?:[\[(]?\d{1,3}:\d{2}(?::\d{2})?(?:\s?[ap]m)?[\])]?[ \t]*[,|]?[ \t]*)?"
-_AVATAR: Final = r"(?:[^\w\s*#>\"'\u201c\u2018\u00ab:.,;!?()\[\]\u2022\u2013\u2014-]{1,4}[ \t]*)?"
-_BOLD: Final = r"(?:\*{1,3}|_{1,3}|`)?"
+_TIME: Final = r"\d{1,3}:\d{2}(?::\d{2})?(?:\s?[ap]m)?"
+_CLOCK: Final = rf"(?:[\[(]?{_TIME}[\])]?[ \t]*[,|]?[ \t]*)?"
+_AVATAR: Final = r"(?:[^\w\s*#@<>\"'\u201c\u2018\u00ab:.,;!?()\[\]\u2022\u2013\u2014-]{1,4}[ \t]*)?"
+_MARK: Final = r"\*{1,3}|_{1,3}|`"
 _ASIDE: Final = (
-    r"(?:[ \t]*\((?:you|me|to [^()\n]{1,80})\))?(?:[ \t]*\[answering[^\]\n]*\])?"
-    r"(?:[ \t]+(?:says|said|writes|wrote))?"
+    rf"(?:[ \t]*(?:\((?:you|me|to [^()\n]{{1,80}}|{_TIME})\)|\[{_TIME}\]|(?:,|@|[ \t]at)[ \t]*{_TIME}))?"
+    r"(?:[ \t]*\[answering[^\]\n]*\])?(?:[ \t]+(?:says|writes|(?P<past>said|wrote)))?"
 )
+_OPENED: Final = "[\"'\u201c\u201e\u00ab]"
+_CLOSED: Final = "[\"'\u201d\u201c\u00bb]"
+_ROLES: Final[Mapping[str, str]] = {"assistant": "", "user": "User", "human": "Human", "system": "System"}
+"""Names that chat templates give speakers; the assistant is the member."""
 _YOU: Final = "you"
 _COLON: Final = "[:\uff1a]"
+_SPEAKERS: Final = frozenset({"speaker", "name", "author", "from", "sender", "character", "participant"})
+_NAMES: Final = ("name", "quoted", "angle", "bracket", "bar", "bold", "title", "from")
+"""The groups of the pattern that hold a name."""
 _AMOUNT: Final = re.compile(r"[^\w\n]{0,3}\d[\d.,]*[^\w\n]{0,3}(?:\w+[^\w\n]{0,3})?\s*")
 
 
@@ -37,14 +45,16 @@ class OwnWords:
 def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWords:
     """The words of a text that are the member's, who is known by the names `own`; `others`: the other members' names.
 
-    A name counts at the beginning of a line, before a colon: plain, bold, in brackets, or after a clock. In a list it
-    does not: "- Ben: for it" is what the member says about Ben. Nor does it where successive lines give amounts to
+    A name counts at the beginning of a line, before a colon: plain, bold, in brackets or quotes, beside a clock, or in
+    a quotation. It also counts as `<Ben>`, as a heading, and in bold before a dash. In a list it does not: "- Ben: for
+    it" is what the member says about Ben, as is "Ben said: for it". Nor does it where successive lines give amounts to
     several members, or say something of each after a line that ends with a colon.
     """
     kinds = {name.casefold(): name for name in others if name.strip()}
     kinds.update(dict.fromkeys((name.casefold() for name in own if name.strip()), ""))
     if not kinds:
         return OwnWords(text)
+    kinds = {**_ROLES, **kinds}
     head, had_name = _head(frozenset(kinds)), False
     kept: list[str] = []
     lines = text.splitlines(keepends=True)
@@ -52,13 +62,25 @@ def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWo
     for number, line in enumerate(lines):
         words = line
         while number not in listed and (found := head.match(words)):
-            named = (found["name"] or found["from"]).casefold()
+            named = _name_in(found)
             other = kinds.get(named, "" if named == _YOU else named)
+            if other and found["past"]:
+                break
             if other:
                 return OwnWords("".join(kept).strip(), had_name, other)
             words, had_name = words[found.end() :], True
         kept.append(words)
     return OwnWords("".join(kept).strip(), had_name=True) if had_name else OwnWords(text)
+
+
+def other_speaker(written: Mapping[str, object], own: Collection[str], others: Collection[str]) -> str | None:
+    """The other member whom an object names as its speaker, as in `{"speaker": "Ben", "message": "hi"}`."""
+    mine = {name.casefold() for name in own}
+    known = {name.casefold(): name for name in others if name.strip() and name.casefold() not in mine}
+    for name, part in written.items():
+        if name.casefold() in _SPEAKERS and isinstance(part, str) and part.strip().casefold() in known:
+            return known[part.strip().casefold()]
+    return None
 
 
 def _lists_in(lines: Sequence[str], head: re.Pattern[str]) -> frozenset[int]:
@@ -67,7 +89,7 @@ def _lists_in(lines: Sequence[str], head: re.Pattern[str]) -> frozenset[int]:
     for is_head, numbers in groupby(range(len(lines)), lambda number: _is_entry(lines[number], head)):
         run = list(numbers)
         heads = [match for number in run if (match := head.match(lines[number])) is not None]
-        if not is_head or len({(match["name"] or match["from"]).casefold() for match in heads}) < 2:
+        if not is_head or len({_name_in(match) for match in heads}) < 2:
             continue
         before = next((one for one in reversed(lines[: run[0]]) if one.strip()), "")
         if before.rstrip().endswith((":", "\uff1a")) or all(
@@ -75,6 +97,10 @@ def _lists_in(lines: Sequence[str], head: re.Pattern[str]) -> frozenset[int]:
         ):
             found.update(run)
     return frozenset(found)
+
+
+def _name_in(found: re.Match[str]) -> str:
+    return next(name for group in _NAMES if (name := found[group])).casefold()
 
 
 def _is_entry(line: str, head: re.Pattern[str]) -> bool:
@@ -85,6 +111,14 @@ def _is_entry(line: str, head: re.Pattern[str]) -> bool:
 def _head(names: frozenset[str]) -> re.Pattern[str]:
     """The beginning of a line that says whose words follow, also in the form in which prompts show transcripts."""
     listed = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    spoken = rf"{_BOLD}{_CLOCK}{_AVATAR}{_BOLD}[\[(]?(?P<name>{listed})[\])]?{_ASIDE}{_BOLD}[ \t]*{_COLON}{_BOLD}"
+    spoken = (
+        rf"(?P<outer>{_MARK})?{_CLOCK}{_AVATAR}(?P<inner>{_MARK})?[\[(]?(?P<name>{listed})[\])]?{_ASIDE}(?:{_MARK})?"
+        rf"[ \t]*{_COLON}(?(outer)(?:{_MARK})?|(?(inner)(?:{_MARK})?))"
+        rf"|[{{]?[ \t]*{_OPENED}(?P<quoted>{listed}){_CLOSED}[ \t]*{_COLON}"
+        rf"|<(?P<angle>{listed})>{_COLON}?|\[(?P<bracket>{listed})\](?=[ \t]+\S)"
+        rf"|(?P<bar>{listed})[ \t]?[>|\u00bb](?=[ \t])"
+        rf"|(?P<mark>\*\*|__){_AVATAR}(?P<bold>{listed})(?P=mark)[ \t]*(?:[\u2013\u2014-]+(?=[ \t])|$)"
+        rf"|#{{1,6}}[ \t]+[*_]*{_AVATAR}(?P<title>{listed})[*_]*[ \t]*{_COLON}?[*_]*[ \t]*$"
+    )
     shown = rf"\[(?:\d{{1,3}}:\d{{2}}, )?from (?P<from>{listed}|{_YOU}|the system)(?![\w-])[^\]\n]*\]{_COLON}?"
-    return re.compile(rf"[ \t]*(?:{spoken}|{shown})[ \t]*", re.IGNORECASE)
+    return re.compile(rf"(?:[ \t]*>){{0,3}}[ \t]*(?:{spoken}|{shown})[ \t]*", re.IGNORECASE | re.MULTILINE)
