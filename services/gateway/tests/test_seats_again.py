@@ -174,3 +174,36 @@ async def test_a_seat_that_was_added_while_the_study_ran_is_given_again_like_tho
         ("c1/m2", False),
         ("c1/m2.2", False),
     ]
+
+
+async def test_the_next_person_on_a_seat_has_values_of_their_own(api: Api) -> None:
+    assigned = [
+        {"id": "word", "kind": "balanced", "order": "random", "values": ["free", "cheap"]},
+        {"id": "way", "kind": "permutation", "scope": "participant", "values": ["a", "b"]},
+        {"id": "place", "kind": "balanced", "order": "round_robin", "values": ["first", "second"]},
+    ]
+    task = {"id": "task", "kind": "survey", "questions": [{"id": "q", "kind": "text", "title": "It is {{word}}."}]}
+    ordered = [{"id": one, "kind": "info", "lines": [one], "block": "way"} for one in "ab"]
+    experiment_id = await api.running(
+        pace="live", assigned=assigned, stages=[TERMS, task, *ordered], cohorts=[{"seats": [{"open": True}]}]
+    )
+    first = await api.join(experiment_id, "Ada")
+    await api.advance(first, "terms", {"accepted": False})
+
+    second = await api.join(experiment_id, "Ben")
+    await api.advance(second, "terms", {"accepted": True})
+    page = (await api.participant(second, "GET", "/v1/me/stages/task")).json()
+
+    async with api.database.transaction() as session:
+        rows = await session.all(text("SELECT path, assigned FROM members ORDER BY path"))
+    draws = [{name: one["draw"] for name, one in row.assigned.items()} for row in rows]
+    assert draws == [
+        {
+            "word": f"{path}/variable:word",
+            "way_1": f"{path}/variable:way/1",
+            "way_2": f"{path}/variable:way/2",
+            "place": f"variable:place/{number}",
+        }
+        for number, path in enumerate(("c1/m1", "c1/m1.2"), 1)
+    ]
+    assert f"It is {rows[1].assigned['word']['value']}." in str(page)

@@ -11,6 +11,7 @@ from parley_lab.base import seeds
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import STILL_IN, Outcome, in_sql
 from parley_lab.contracts.seats import SeatAgain, read_seats_again
+from parley_lab.design.assigning import of_participant, read
 from parley_lab.design.seat_names import seat_name
 from parley_lab.kinds.parts import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
@@ -26,7 +27,7 @@ _SEAT: Final = text(
     """
     SELECT m.path, m.player, m.kind, m.seat, m.stay, m.is_test, m.treatment_id, m.allocated, m.added_by,
         c.status, e.status AS experiment_status, e.language, j.rule,
-        e.document -> 'seat_again' AS seat_again
+        e.document -> 'seat_again' AS seat_again, e.document -> 'assigned' AS assigned
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
         LEFT JOIN joining j ON j.experiment_id = e.id
     WHERE m.id = :member_id
@@ -38,7 +39,8 @@ async def give_seat_again(session: Session, standing: Standing, outcome: Outcome
     """Open the seat of a person who is out for another one, if the file says so; False when it stays empty.
 
     `standing` is from before the end; the caller holds the member's lock. The new seat has a path of its own
-    (`c1/m2.2`), the number of the old one and its arm. Once the others have met, no person comes to their talk.
+    (`c1/m2.2`), with it draws of its own, and the number and the arm of the old one. Once the others have met, no
+    person comes to their talk.
     """
     row = await _seat_to_give(session, standing, outcome)
     if row is not None:
@@ -165,6 +167,8 @@ def _new_seat(standing: Standing, row: Row, now: datetime) -> dict[str, Any]:
         "version": 1,
         "seat": number,
         "is_test": row.is_test,
+        # As on a seat of the file; those that follow the order of arrival are given when a person joins.
+        "assigned": of_participant(read(row.assigned), standing.seed, path),
         "treatment_id": row.treatment_id,
         "allocated": row.allocated,
         "added_by": row.added_by,
