@@ -150,10 +150,10 @@ class Data:
         given = page if isinstance(page, Mapping) else {}
         return {one.name: given[one.name] for one in self.columns() if given.get(one.name) is not None}
 
-    def by_round(self, column: str, view: View, member_id: UUID) -> Sequence[float]:
-        """What each round adds to a column that is `counted_by_round`; empty for who takes no part. Called for what is
-        read."""
-        return ()
+    def by_round(self, column: str, view: View, member_id: UUID) -> Mapping[int, float]:
+        """What each round that counts adds to a column that is `counted_by_round`, by the round's number; empty for a
+        member who takes no part. Called for what is read."""
+        return {}
 
     def scored(self) -> Sequence[str]:
         """The questions with a right answer, by the `field` of their lines. Called for files, where others name

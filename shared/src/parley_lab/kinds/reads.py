@@ -49,12 +49,12 @@ def of_everybody(reads: Iterable[Read]) -> tuple[str, ...]:
 class Part:
     """The content of one member's page: the cells of its columns, and each question with its answer.
 
-    `rounds` has the value of each round for the columns that a reader needs by round.
+    `rounds` has the value of each round, by its number, for the columns that a reader needs by round.
     """
 
     cells: Mapping[str, Json]
     answered: tuple[Answered, ...] = ()
-    rounds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    rounds: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def line(self, name: str) -> Answered | None:
         """The question with this name and its answer; None without an answer."""

@@ -369,7 +369,7 @@ def _part(facts: Facts, stage: StageConfig, owner: UUID, rounds: Sequence[str]) 
     data, page = parts_of(stage).data, answers[PAGE]
     cells = {name: cell for name, cell in data.cells(page).items() if cell is not None}
     seen = public_view(facts, stage) if rounds else None
-    by_round = {name: tuple(data.by_round(name, seen, owner)) for name in rounds} if seen is not None else {}
+    by_round = {name: data.by_round(name, seen, owner) for name in rounds} if seen is not None else {}
     return Part(cells, tuple(data.answered(PAGE, page)), by_round)
 
 

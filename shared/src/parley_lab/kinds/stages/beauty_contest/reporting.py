@@ -46,10 +46,10 @@ class ContestData(Data):
     def columns(self) -> list[Column]:
         return list(SUMMARY_COLUMNS)
 
-    def by_round(self, column: str, view: View, member_id: UUID) -> list[float]:
+    def by_round(self, column: str, view: View, member_id: UUID) -> dict[int, float]:
         contest = contest_of(self._stage, view)
         is_player = member_id in contest.players
-        return [rounded(one.prize(member_id)) or 0.0 for one in contest.rounds] if is_player else []
+        return {one.number: rounded(one.prize(member_id)) or 0.0 for one in contest.rounds} if is_player else {}
 
 
 def rows(stage: BeautyContestStage, view: LabView) -> Iterator[dict[str, Json]]:

@@ -352,10 +352,11 @@ class GameData(Data):
 
     counted_by_round = ("points",)
 
-    def by_round(self, column: str, view: View, member_id: UUID) -> list[float]:
+    def by_round(self, column: str, view: View, member_id: UUID) -> dict[int, float]:
         game = game_of(self._stage, view)
         side = game.side_of(member_id)
-        return [] if side is None else [turn.points[0] for turn in game.turns(side) if turn.actions is not None]
+        turns = [] if side is None else game.turns(side)
+        return {turn.number: turn.points[0] for turn in turns if turn.actions is not None}
 
 
 class GameScripts(Scripts):

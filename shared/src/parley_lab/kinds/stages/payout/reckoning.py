@@ -125,11 +125,11 @@ def _points(item: PayoutItem, part: Part | None, luck: int) -> tuple[Decimal | N
     if item.points is None or part is None:
         return None, None
     if item.rounds == "one":
-        rounds = part.rounds.get(item.points, ())
+        rounds = part.rounds.get(item.points, {})
         if not rounds:
             return None, None
-        number = luck * len(rounds) >> _BITS
-        return _decimal(rounds[number]), number + 1
+        number = sorted(rounds)[luck * len(rounds) >> _BITS]
+        return _decimal(rounds[number]), number
     return (_decimal(part.cells[item.points]), None) if item.points in part.cells else (None, None)
 
 

@@ -30,7 +30,7 @@ def stage(*items: dict[str, Any], **fields: Any) -> PayoutStage:
 def part(*right: str, wrong: tuple[str, ...] = (), points: Any = None, rounds: tuple[float, ...] = ()) -> Part:
     lines = [Answered(name, name, "text", "x", is_correct=name in right) for name in (*right, *wrong)]
     cells = {} if points is None else {"points": points}
-    return Part(cells, tuple(lines), {"points": rounds} if rounds else {})
+    return Part(cells, tuple(lines), {"points": dict(enumerate(rounds, start=1))} if rounds else {})
 
 
 def seen(of: PayoutStage, *, seed: int = 1, vote: Any = None, **reads: Part | None) -> OwnView:
