@@ -4,7 +4,7 @@ The same for page, prompt and data."""
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
@@ -25,6 +25,9 @@ from parley_lab.kinds.questions.own_order import ORDER, own_chance
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import Order
 from parley_lab.kinds.stages.survey.config import SurveyStage
+
+ORDER_COLUMN: Final = "order"
+"""The column with the order of the questions and, after the id of a question, of its options or lines."""
 
 
 def ordered(stage: SurveyStage, view: OwnView) -> SurveyStage:
@@ -178,10 +181,12 @@ def columns(stage: SurveyStage) -> list[Column]:
     of_page = [Column("order", "The questions in their order", "text", derived=True)] if stage.shuffle_questions else []
     shuffled = [one for one in stage.questions if stage.shuffle_options and isinstance(one, OptionsQuestion)]
     of_options = (
-        Column(f"{one.id}.order", f"{one.label} (order of options)", "text", derived=True) for one in shuffled
+        Column(f"{one.id}.{ORDER_COLUMN}", f"{one.label} (order of options)", "text", derived=True) for one in shuffled
     )
     grids = [one for one in stage.questions if stage.shuffle_grids and isinstance(one, GridQuestion)]
-    of_grids = (Column(f"{one.id}.order", f"{one.label} (order of rows)", "text", derived=True) for one in grids)
+    of_grids = (
+        Column(f"{one.id}.{ORDER_COLUMN}", f"{one.label} (order of rows)", "text", derived=True) for one in grids
+    )
     return [*_columns_of_rows(stage), *of_page, *of_options, *of_grids]
 
 
@@ -209,4 +214,4 @@ def cells(page: Mapping[str, Json]) -> dict[str, Json]:
     }
     of_page = {"order": " ".join(order["questions"])} if "questions" in order else {}
     within = {**order.get("options", {}), **order.get("grids", {})}
-    return {**drawn, **of_page, **{f"{name}.order": " ".join(ids) for name, ids in within.items()}}
+    return {**drawn, **of_page, **{f"{name}.{ORDER_COLUMN}": " ".join(ids) for name, ids in within.items()}}

@@ -17,7 +17,7 @@ from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
 from parley_lab.kinds.stages.survey import display, entries
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import latin_problems, ordered, with_order
+from parley_lab.kinds.stages.survey.order import ORDER_COLUMN, latin_problems, ordered, with_order
 from parley_lab.kinds.stages.survey.page import SurveyPage, page_of
 from parley_lab.kinds.stages.survey.reporting import SurveyData
 
@@ -32,7 +32,8 @@ class Survey(StageKind[SurveyStage]):
 
     def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = list(sheet.problems(stage, earlier))
-        found += [*_without_rows(stage), *_names_taken(stage), *in_file(stage, latin_problems(stage))]
+        found += [*_without_rows(stage), *_names_taken(stage)]
+        found += in_file(stage, [*latin_problems(stage), *_refuse_column_of_order(stage)])
         if stage.ask not in ("all_at_once", "by_row") and stage.totals():
             found.append(
                 Problem("ask", repr(stage.ask), "all_at_once or by_row: numbers with a total are asked together")
@@ -139,6 +140,21 @@ def _without_rows(stage: SurveyStage) -> Iterator[Problem]:
         yield Problem("one_page_each", "a page for each row", "`rows` beside it; or leave it out")
     if stage.rows is None and stage.ask == "by_row":
         yield Problem("ask", "by_row", "`rows` beside it; or one of all_at_once, sequential, independent")
+
+
+def _refuse_column_of_order(stage: SurveyStage) -> Iterator[Problem]:
+    """Report options and lines of grids whose column would be that of their order."""
+    for index, question in enumerate(stage.questions):
+        named: Mapping[str, Sequence[str]] = {}
+        if isinstance(question, ChoicesQuestion) and stage.shuffle_options:
+            named = {"options": question.option_ids}
+        elif isinstance(question, GridQuestion) and stage.shuffle_grids:
+            named = {"rows": [row.id for row in question.rows]}
+        for field, ids in named.items():
+            for place, name in enumerate(ids):
+                if name == ORDER_COLUMN:
+                    expected = f"another id: the column `{question.id}.{name}` says in which order the {field} were"
+                    yield Problem(f"questions[{index}].{field}[{place}].id", repr(name), expected)
 
 
 def _names_taken(stage: SurveyStage) -> Iterator[Problem]:

@@ -159,3 +159,34 @@ def test_the_order_of_rows_is_in_the_data() -> None:
     assert isinstance(grid, GridQuestion)
     assert SurveyData(stage).cells(page)["g.order"] == " ".join(row.id for row in grid.rows)
     assert "g.order" in [one.name for one in SurveyData(stage).columns()]
+
+
+BY: dict[str, Any] = {"id": "by", "kind": "choices", "title": "By?"}
+NAMES = [{"id": "bus", "text": "Bus"}, {"id": "order", "text": "By order"}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"questions": [{**BY, "options": NAMES}], "shuffle_options": True}, "questions[0].options[1].id"),
+        (
+            {"questions": [{**BY, "kind": "grid", "rows": NAMES}], "shuffle_grids": True},
+            "questions[0].rows[1].id",
+        ),
+        (
+            {"questions": [{**BY, "options": NAMES}], "rows": [{"id": "a"}, {"id": "b"}], "shuffle_options": True},
+            "questions[0].options[1].id",
+        ),
+        ({"questions": [{**BY, "options": NAMES}]}, None),
+        ({"questions": [{**BY, "kind": "choice", "options": NAMES}], "shuffle_options": True}, None),
+        ({"questions": [{**BY, "kind": "grid", "rows": NAMES}], "shuffle_options": True}, None),
+    ],
+)
+def test_no_column_of_a_question_has_the_name_of_that_of_its_order(fields: dict[str, Any], where: str | None) -> None:
+    stage = SurveyStage.model_validate({"id": "page", **fields})
+
+    problems = KIND.problems(stage, [])
+
+    names = [one.name for one in SurveyData(stage).columns()]
+    assert [one.where for one in problems] == ([] if where is None else [where])
+    assert (len(names) == len(set(names))) == (where is None)
