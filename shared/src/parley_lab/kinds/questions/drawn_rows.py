@@ -29,9 +29,11 @@ def chance_of(view: OwnView) -> tuple[int, str]:
 def number_of(view: OwnView) -> int:
     """The number by which the reader has the next order of a Latin square, from 0: that of the cohort and of the seat.
 
-    So seats of one cohort, and equal seats of cohorts, have one order after the other.
+    So seats of one cohort, and equal seats of cohorts, have one order after the other. A person who gets a seat again,
+    as `c1/m2.2`, has the order of the seat.
     """
-    return sum(int(digits) - 1 for digits in _NUMBERS.findall(view.me.path))
+    cohort, _, seat = view.me.path.rpartition("/")
+    return sum(int(digits) - 1 for digits in _NUMBERS.findall(f"{cohort}/{seat.partition('.')[0]}"))
 
 
 def arrange(things: Sequence[T], order: Order, number: int, rng: Random) -> list[T]:

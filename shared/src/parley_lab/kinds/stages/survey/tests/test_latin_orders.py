@@ -164,3 +164,17 @@ RULED = [
 )
 def test_a_square_that_cannot_be_balanced_is_refused_with_its_place(fields: dict[str, Any], where: str) -> None:
     assert where in [one.where for one in KIND.problems(stage_of(fields), [])]
+
+
+@pytest.mark.parametrize("fields", [of_rows(4), of_questions(4), of_options(4)])
+def test_a_seat_that_is_given_again_keeps_its_order(fields: dict[str, Any]) -> None:
+    stage = SurveyStage.model_validate({"id": "page", **fields})
+
+    def had(path: str) -> Any:
+        me = Member(UUID(int=1), path, "participant", "agent", Profile(name="P"))
+        asked = ordered(stage, own(me, draws=OrderDraws().draw([], {}, Random(3)))).questions
+        options = [one.option_ids for one in asked if isinstance(one, OptionsQuestion)]
+        return [one.id for one in asked], options
+
+    assert had("c1/m2.2") == had("c1/m2.3") == had("c1/m2")
+    assert had("c1/m2") != had("c1/m3")
