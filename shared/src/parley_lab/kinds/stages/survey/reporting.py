@@ -64,12 +64,14 @@ class SurveyData(Data):
         return entries.key_of_row(question.row.id) if is_of_row and question.row else entries.key_of(question)
 
     def _of_entry(self, question: BaseQuestion, answer: Json, key: str) -> Answered:
-        """Of a row that was drawn the page alone knows the place, the levels and, with them, the words."""
+        """Of a row that was drawn the page alone knows the place and, of levels and profiles, the words."""
         line = one.answered(question, answer, asked_as=key)
         if line.row is None or not self._stage.is_drawn_of_rows:
             return line
         row = RowAsked(line.row.id, line.row.question, None)
-        return replace(line, label=question.id, is_correct=None, row=row) if line.row.levels else replace(line, row=row)
+        if not line.row.levels and not (self._stage.rows and self._stage.rows.attributes):
+            return replace(line, row=row)
+        return replace(line, label=question.id, text=None, is_correct=None, row=row)
 
 
 def profile_rows(stage: SurveyStage, view: LabView) -> Iterator[dict[str, Json]]:

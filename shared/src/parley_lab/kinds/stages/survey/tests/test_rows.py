@@ -193,6 +193,35 @@ def test_by_row_an_agent_is_asked_row_after_row_and_sees_what_it_answered() -> N
     assert isinstance(KIND.completion(stage, now), Blocked)
 
 
+@pytest.mark.parametrize(
+    ("key", "rows"), [("question:r3.pick", "levels"), ("row:r3", "levels"), ("question:1.pick", "attributes")]
+)
+def test_an_answer_that_was_given_alone_has_no_words_that_were_drawn(key: str, rows: str) -> None:
+    drawn: dict[str, Any] = {"levels": LEVELS, "items": ITEMS}
+    if rows == "attributes":
+        drawn = {"attributes": {"anchor": ["cheap", "dear"]}}
+    pick = {"id": "pick", "kind": "choice", "title": "More than {{row.anchor}}?", "correct": "a"}
+    words = "{{row.anchor}}" if rows == "levels" else "{{row.a}}"
+    options = [{"id": "a", "text": f"more than {words}"}, {"id": "b", "text": f"less than {words}"}]
+    asked = {**pick, "title": f"What of {words}?", "options": options}
+    stage = SurveyStage.model_validate({"id": "page", "rows": drawn, "questions": [asked], "ask": "sequential"})
+    row_id = key.partition(":")[2].partition(".")[0]
+
+    (line,) = SurveyData(stage).answered(key, "b" if key.startswith("question") else {f"{row_id}.pick": "b"})
+
+    assert (line.label, line.text, line.is_correct, line.value) == (f"{row_id}.pick", None, None, "b")
+    assert (line.row.place, line.row.levels) == (None, {})  # type: ignore[union-attr]
+
+
+def test_an_answer_about_a_drawn_row_has_its_words_where_they_are_the_same_for_all() -> None:
+    pick = {"id": "pick", "kind": "choice", "title": "{{row.what}}?", "options": [{"id": "a", "text": "{{row.what}}"}]}
+    stage = survey([pick], shuffle=True, take=3)
+
+    (line,) = SurveyData(stage).answered("question:r3.pick", "a")
+
+    assert (line.label, line.text) == ("thing 3?", "thing 3")
+
+
 def test_the_words_that_an_agent_writes_about_a_row_take_it_time() -> None:
     stage = SurveyStage.model_validate({**survey([SURE, WHY], items=ITEMS[:1]).model_dump(), "ask": "by_row"})
     view = view_of(stage)
