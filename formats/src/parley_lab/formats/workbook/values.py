@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from parley_lab.base.meant_names import one_of
+from parley_lab.base.numbers import write_number
 from parley_lab.base.replies.spellings import written_number
 from parley_lab.formats.workbook.cells import Cell
 from parley_lab.formats.workbook.complaints import Complaints
@@ -51,7 +52,7 @@ def _number_in(cell: Cell, complaints: Complaints) -> Decimal | None:
 
 def number_between(cell: Cell, name: str, complaints: Complaints, *, least: float, most: float) -> float | None:
     """The number in the cell, both limits included; None after a complaint."""
-    expected = f"a number from {least:g} to {most:g}"
+    expected = f"a number from {write_number(least)} to {write_number(most)}"
     number = _number_in(cell, complaints)
     if number is None:
         complaints.cell(cell, _wrong(cell, name, "is no number"), expected)

@@ -6,9 +6,10 @@ from typing import Any
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
+from parley_lab.base.numbers import write_number
 from parley_lab.kinds.questions.numeric_questions import NumberQuestion, NumericQuestion
 from parley_lab.kinds.questions.questions import BaseQuestion, Number
-from parley_lab.kinds.questions.totals import AnsweredBound, write_number
+from parley_lab.kinds.questions.totals import AnsweredBound
 
 Json = Any
 Known = Mapping[str, Mapping[str, BaseQuestion]]

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, create_model
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import repeated_id
+from parley_lab.base.numbers import write_number
 from parley_lab.base.replies import Reply, number, whole_number
 from parley_lab.base.rules import PageAnswer, Rule, is_none
 from parley_lab.base.storable import is_storable_number
@@ -39,6 +40,9 @@ class NumericQuestion(BaseQuestion):
         if (isinstance(value, float) and not value.is_integer()) or not is_storable_number(int(value)):
             raise Unfit(self.hint(), "write_a_whole_number")
         return int(value)
+
+    def in_words(self, answer: Json) -> str:
+        return write_number(answer)
 
     def _bound_problems(self, **bounds: Number | None) -> Iterator[Problem]:
         """The bounds of a whole number that are none themselves."""
@@ -189,7 +193,7 @@ class Scale(NumericQuestion):
         return f"{number} from {self.lower} to {self.upper}{steps}{self._legend()}"
 
     def in_words(self, answer: Json) -> str:
-        return f"{answer}, on a scale from {self.lower} to {self.upper}{self._legend()}"
+        return f"{write_number(answer)}, on a scale from {self.lower} to {self.upper}{self._legend()}"
 
     def problems(self) -> Iterator[Problem]:
         yield from self._bound_problems(lower=self.lower, upper=self.upper)
@@ -199,7 +203,7 @@ class Scale(NumericQuestion):
             yield Problem("step", str(self.step), f"a step that divides {self.lower} to {self.upper} without a rest")
 
     def _legend(self) -> str:
-        middle = f"{float((_exact(self.lower) + _exact(self.upper)) / 2):g}"
+        middle = write_number((_exact(self.lower) + _exact(self.upper)) / 2)
         ends = ((self.lower, self.lower_text), (middle, self.middle_text), (self.upper, self.upper_text))
         labels = [f"{point} = {text}" for point, text in ends if text]
         return f" ({', '.join(labels)})" if labels else ""
@@ -284,7 +288,7 @@ class GridQuestion(Scale):
         return f"{super().hint()}, for each of: {listed}{together}"
 
     def in_words(self, answer: Json) -> str:
-        given = "; ".join(f"{row.text}: {answer[row.id]}" for row in self.rows)
+        given = "; ".join(f"{row.text}: {write_number(answer[row.id])}" for row in self.rows)
         return f"{given}, on a scale from {self.lower} to {self.upper}{self._legend()}"
 
     def problems(self) -> Iterator[Problem]:

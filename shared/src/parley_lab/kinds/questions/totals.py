@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from math import gcd
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.fitting import is_met, sum_of
+from parley_lab.base.numbers import write_number
 from parley_lab.base.rules import PageAnswer, is_none
 from parley_lab.contracts.experiment import Document, Slug
 from parley_lab.kinds import Json
@@ -50,10 +50,6 @@ def _find_common_step(one: Fraction, other: Fraction) -> Fraction:
     """Both numbers are multiples of the one that this finds, and of no larger one."""
     divisor = one.denominator * other.denominator
     return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), divisor)
-
-
-def write_number(number: Fraction) -> str:
-    return str(number.numerator if number.denominator == 1 else Decimal(number.numerator) / number.denominator)
 
 
 class Total(Document):

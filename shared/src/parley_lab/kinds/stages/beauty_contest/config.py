@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.numbers import write_number
 from parley_lab.contracts.experiment import StageConfig, Together
 
 FEWEST_PLAYERS: Final = 2
@@ -38,7 +39,7 @@ class BeautyContestStage(StageConfig):
 
 def problems(stage: BeautyContestStage) -> Iterator[Problem]:
     if stage.lower >= stage.upper:
-        yield Problem("upper", f"{stage.upper:g}", f"more than lower, which is {stage.lower:g}")
+        yield Problem("upper", write_number(stage.upper), f"more than lower, which is {write_number(stage.lower)}")
     if not stage.progress.wait_for_all and stage.progress.min_participants < FEWEST_PLAYERS:
         expected = f"at least {FEWEST_PLAYERS} without `wait_for_all`: those who are there at the opening play"
         yield Problem("progress.min_participants", str(stage.progress.min_participants), expected)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from pydantic import Field as Bounds
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.numbers import write_number
 from parley_lab.base.replies import Reason, Reply, number, text
 from parley_lab.contracts.models import HINT_SUGGESTED, Hint
 from parley_lab.kinds import (
@@ -73,7 +74,9 @@ class GuessReply(Reply):
 
 @lru_cache
 def guess_reply(lower: float, upper: float) -> type[GuessReply]:
-    guess: Any = number(Bounds(ge=lower, le=upper, description=f"Your guess, from {lower:g} to {upper:g}."))
+    guess: Any = number(
+        Bounds(ge=lower, le=upper, description=f"Your guess, from {write_number(lower)} to {write_number(upper)}.")
+    )
     return create_model("GuessReply", __base__=GuessReply, guess=(guess, ...))
 
 

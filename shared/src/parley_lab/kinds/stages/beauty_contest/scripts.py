@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field, ValidationError, model_validator
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.numbers import write_number
 from parley_lab.contracts.experiment import Document
 from parley_lab.kinds import Json, LabView, Member, Scripts, form
 from parley_lab.kinds.stages.beauty_contest.config import BeautyContestStage
@@ -84,7 +85,11 @@ class ContestScripts(Scripts):
         lower, upper = self._stage.lower, self._stage.upper
         for index, guess in enumerate(script.guesses or ()):
             if not lower <= guess <= upper:
-                yield Problem(f"guesses[{index}]", f"{guess:g}", f"a number from {lower:g} to {upper:g}")
+                yield Problem(
+                    f"guesses[{index}]",
+                    write_number(guess),
+                    f"a number from {write_number(lower)} to {write_number(upper)}",
+                )
 
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         """The guesses of the open round; scripts do not wait for messages before it."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Final
 from uuid import UUID
 
+from parley_lab.base.numbers import write_number
 from parley_lab.kinds import Member, OwnView
 from parley_lab.kinds.names import as_shown
 from parley_lab.kinds.parts import Narration
@@ -29,7 +30,7 @@ def factor_in_words(factor: float) -> str:
     """`2/3` for 0.666..., `0.7` for 0.7."""
     simple = Fraction(factor).limit_denominator(_LARGEST_DENOMINATOR)
     is_decimal = factor == round(factor, 2)
-    return f"{factor:g}" if is_decimal or float(simple) != factor else str(simple)
+    return write_number(factor) if is_decimal or float(simple) != factor else str(simple)
 
 
 def guess_task(stage: BeautyContestStage) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from parley_lab.base.numbers import write_number
 from parley_lab.base.rules import applies
 from parley_lab.kinds import Column, Json, Label, OwnView
 from parley_lab.kinds.names import as_shown
@@ -102,7 +103,7 @@ def _in_words(value: Json, kind: str, names: Mapping[str, str]) -> str:
         return names.get(str(value), _LEFT)
     if isinstance(value, bool):
         return _YES if value else _NO
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return write_number(value) if isinstance(value, float) else str(value)
 
 
 def paragraphs(stage: RevealStage, view: OwnView) -> list[str]:

@@ -13,7 +13,7 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import Ask, Blocked, Done, Json, LabView, Member, OwnView, Question, UnusableReply
 from parley_lab.kinds.stages.beauty_contest.config import BeautyContestStage
 from parley_lab.kinds.stages.beauty_contest.contest import LEFT, Round, contest_of, key_of
-from parley_lab.kinds.stages.beauty_contest.questions import ContestQuestions
+from parley_lab.kinds.stages.beauty_contest.questions import ContestQuestions, guess_reply
 from parley_lab.kinds.stages.beauty_contest.rules import KIND, ContestDraws
 from parley_lab.kinds.stages.beauty_contest.telling import ContestNarration, factor_in_words
 from parley_lab.testing.views import as_seen_by, lab
@@ -352,3 +352,9 @@ def test_what_the_types_cannot_say(fields: dict[str, Any], where: str | None) ->
 )
 def test_a_factor_is_written_as_one_would(factor: float, words: str) -> None:
     assert factor_in_words(factor) == words
+
+
+def test_a_guess_is_asked_for_between_the_bounds_of_the_file() -> None:
+    asked = str(guess_reply(0.5, 1234567).model_json_schema()["properties"]["guess"]["description"])
+
+    assert asked == "Your guess, from 0.5 to 1234567."

@@ -1,5 +1,6 @@
 """What is shown of earlier stages, to whom, and in which words."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,3 +101,13 @@ def test_a_result_has_no_audience() -> None:
     stage = RevealStage.model_validate({"id": "o", "items": [{"stage": "q", "show": "result", "audience": "all"}]})
 
     assert [problem.where for problem in KIND.problems(stage, [])] == ["items[0].audience"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(45250.75, "45250.75"), (1234567.5, "1234567.5"), (1500000.0, "1500000"), (0.0000001, "0.0000001"), (7, "7")],
+)
+def test_a_number_is_shown_as_it_was_answered(number: float, words: str) -> None:
+    read = replace(QUIZ, own=part("yes", is_right=True, age=number))
+
+    assert told({"columns": ["age"]}, read=read) == [f"The quiz:\n- Age: {words}"]

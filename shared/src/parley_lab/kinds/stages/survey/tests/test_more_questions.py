@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
 from parley_lab.kinds import PAGE, Ask, Member, Question, UnusableReply
+from parley_lab.kinds.questions.numeric_questions import NumberQuestion, ScaleQuestion
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions
 from parley_lab.kinds.stages.survey.config import SurveyStage
 from parley_lab.kinds.stages.survey.reporting import SurveyData
@@ -169,3 +170,16 @@ def test_a_script_answers_what_it_says_and_draws_the_rest() -> None:
     assert scripts.problems(told.script["page"]) == []
     wrong = {"answers": {"town": "c", "x": 1}}
     assert [one.where for one in scripts.problems(wrong)] == ["answers.town", "answers.x"]
+
+
+def test_the_middle_of_a_scale_is_told_with_all_its_digits() -> None:
+    fields = {"id": "paid", "title": "Paid?", "upper": 2469135, "step": 2469135, "middle_text": "half"}
+
+    assert "1234567.5 = half" in ScaleQuestion.model_validate(fields).hint()
+
+
+@pytest.mark.parametrize(("answer", "words"), [(1500000.0, "1500000"), (0.5, "0.5"), (3, "3")])
+def test_a_prompt_has_a_number_as_it_was_answered(answer: float, words: str) -> None:
+    asked = NumberQuestion.model_validate({"id": "paid", "title": "Paid?"})
+
+    assert asked.in_words(answer) == words
