@@ -175,6 +175,16 @@ def test_a_folder_of_csv_files_is_a_workbook(parley: Parley, tmp_path: Path) -> 
     assert "the sheet constants is missing" in parley("validate", "tables").stderr
 
 
+def test_agents_that_people_cannot_follow_are_warned_of_and_forgiven(parley: Parley, tmp_path: Path) -> None:
+    quick = GOOD.replace("model_mode: real", "pace: live").replace("seats: [", "seats: [{open: true}, ")
+    (tmp_path / "quick.yaml").write_text(quick)
+
+    validated = parley("validate", "quick.yaml")
+
+    assert validated.returncode == 0
+    assert validated.stderr.startswith("Warning: line 7, stages[0] (talk): found agents that answer at once")
+
+
 def test_warnings_about_a_workbook_are_told_and_forgiven(parley: Parley, tmp_path: Path) -> None:
     (tmp_path / "odd.xlsx").write_bytes(xlsx_of(with_setting(base_values(), model_info="llama-9")))
 

@@ -44,6 +44,27 @@ def test_the_demo_of_people_and_agents_is_rehearsed_to_its_data(
     assert {row["status"] for row in people} <= {"completed", "declined", "left", "removed"}
 
 
+QUICK = """
+parley: 1
+name: A quick talk
+pace: live
+stages: [{id: talk, kind: group_chat, time_limit_seconds: 1}]
+personas: [{id: ada}]
+cohorts: [{seats: [{open: true}, {persona: ada, count: 2}]}]
+"""
+
+
+def test_a_run_warns_of_agents_that_people_cannot_follow(tmp_path: Path, parley: Parley, database_url: str) -> None:
+    (tmp_path / "quick.yaml").write_text(QUICK)
+
+    done = parley("run", "quick.yaml", "--rehearse", "--out", "out", PARLEY_DATABASE_URL=database_url)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Warning: line 5, stages[0] (talk): found agents that answer at once" in " ".join(
+        (done.stdout + done.stderr).split()
+    )
+
+
 LONG = """
 parley: 1
 name: A long study

@@ -14,6 +14,7 @@ from parley_lab.design.own_words import with_words
 from parley_lab.design.persona_table import csv_table, with_table
 from parley_lab.design.row_tables import with_row_tables
 from parley_lab.design.tables import Table
+from parley_lab.design.typing_speeds import too_fast
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("", "experiments", "guides")
@@ -90,7 +91,7 @@ def test_an_example_of_the_documentation_is_valid(example: str) -> None:
         assert not [*problems, *of_rows, *of_words]
         validate(whole)
     elif "stages" in value:
-        load(example)
+        assert not [*too_fast(load(example))]
     else:
         read_personas(example, "personas.yaml")
 

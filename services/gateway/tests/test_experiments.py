@@ -91,6 +91,18 @@ async def test_a_check_has_the_warnings_in_the_words_of_the_command_line(api: Ap
     assert without.json()["warnings"] == []
 
 
+async def test_a_check_warns_of_agents_that_people_cannot_follow(api: Api) -> None:
+    seats = [{"open": True}, {"persona": "ana", "count": 2}]
+    file = {**FILE, "pace": "live", "personas": [{"id": "ana"}], "cohorts": [{"seats": seats}]}
+
+    validated = (await api.experimenter("POST", "/v1/experiments/validate", json=file)).json()
+    checked = (await api.experimenter("POST", "/v1/experiments/check", json=file)).json()
+
+    (warning,) = validated["warnings"]
+    assert "agents that answer at once" in warning
+    assert checked["warnings"] == [warning]
+
+
 WRONG = {
     "unknown kind": {"stages": [{"id": "a", "kind": "seance"}]},
     "duplicate ids": {"stages": [FILE["stages"][0], FILE["stages"][0]]},

@@ -1,6 +1,6 @@
 """An experiment file on the command line: read, validated, and checked for permission to call real models."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -60,6 +60,12 @@ class ExperimentFile:
         """
         reading = self.reading or Reading(str(self.path), None)
         return reading.experiment(library)
+
+    def warnings_of(self, experiment: Experiment, *, looked_up: Collection[str] = ()) -> list[str]:
+        """The warnings of the experiment of this file, in which these personas of a library are more than a name."""
+        sketched = {*self.named} - {*looked_up}
+        found = () if self.reading is None else self.reading.warnings_of(experiment, sketched=sketched)
+        return [str(one) for one in found]
 
     def sketch(self) -> Experiment:
         """The experiment without a library; personas of a library have a name only.

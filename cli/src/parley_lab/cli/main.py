@@ -296,12 +296,16 @@ def _validate_experiment(file: Path, data_dir: Path | None, explain: str | None)
     experiment_file = read_file(file)
     for warning in experiment_file.warnings:
         typer.echo(f"Warning: {warning}", err=True)
+    looked_up: list[str] = []
     if data_dir is None or not experiment_file.named:
         experiment = experiment_file.careful_sketch()
     else:
         from parley_lab.cli.library import look_up
 
-        experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
+        library = look_up(data_dir, experiment_file.named)
+        experiment, looked_up = experiment_file.experiment(library), [*library]
+    for warning in experiment_file.warnings_of(experiment, looked_up=looked_up):
+        typer.echo(f"Warning: {warning}", err=True)
     if explain is not None:
         from parley_lab.cli.explaining import explained
 

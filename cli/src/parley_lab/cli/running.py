@@ -125,7 +125,8 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
     await _say_what_is_unfinished(order, plans, lab, screen)
     code, runs = FINISHED, list[ExperimentRun]()
     if plans:
-        for warning in [*plans[0].file.warnings, *_keyless(plans)]:
+        first = plans[0]
+        for warning in [*first.file.warnings, *first.file.warnings_of(first.experiment), *_keyless(plans)]:
             screen.notice(f"Warning: {warning}", style="yellow")
         overview = Overview(screen)
         runs = [

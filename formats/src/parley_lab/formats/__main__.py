@@ -111,8 +111,9 @@ def _experiment(content: bytes, options: Options) -> dict[str, Any]:
     if named and options["library"] is None:
         return {"named": sorted(named)}
     library = {persona_id: Persona.model_validate(fields) for persona_id, fields in (options["library"] or {}).items()}
-    draft = replace(draft_of(reading.experiment(library)), warnings=tuple(map(str, reading.warnings())))
-    return {"drafts": [asdict(draft)]}
+    experiment = reading.experiment(library)
+    warnings = tuple(map(str, [*reading.warnings(), *reading.warnings_of(experiment)]))
+    return {"drafts": [asdict(replace(draft_of(experiment), warnings=warnings))]}
 
 
 def _parts(content: bytes, beside: Sequence[tuple[str, int]]) -> tuple[bytes, dict[str, bytes]]:

@@ -1,6 +1,6 @@
 """Reads an experiment file: an experiment, or all its problems at once, each with its place in the file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
 from parley_lab.design.row_tables import with_row_tables, without_unread_tables
 from parley_lab.design.tables import Table
+from parley_lab.design.typing_speeds import too_fast
 from parley_lab.kinds.questions.rows import filled_by_rows, left_empty
 
 Json = Any
@@ -61,6 +62,13 @@ class Reading:
         found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
         found += [problem for place, one in enumerate(stages) for problem in left_empty(one, f"stages[{place}]")]
         return [*self.of_tables, *located(found, self.value, self.text)]
+
+    def warnings_of(self, experiment: Experiment, *, sketched: Collection[str] = ()) -> list[Problem]:
+        """The warnings of the valid experiment that was made of the file.
+
+        sketched: the ids of personas of which only the name is known.
+        """
+        return located([*too_fast(experiment, sketched=sketched)], self.value, self.text)
 
     def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
         """The experiment with the personas that it takes from the `library`.

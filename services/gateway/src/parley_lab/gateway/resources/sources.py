@@ -77,6 +77,8 @@ class FileCheck(Resource):
     real_models: list[str] = Field(default=[], examples=[["OPENAI_API_KEY is not set."]])
     """What is missing to run it with real models; empty: nothing."""
     estimate: EstimateResource | None = None
+    warnings: list[str] = Field(default=[], examples=[[]])
+    """Parts that are valid and likely not meant, in the words of `parley validate`."""
 
 
 class ChangeOfText(Request):

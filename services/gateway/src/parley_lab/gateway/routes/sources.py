@@ -194,6 +194,7 @@ async def check(request: Request, context: InContext, key: ApiKey, beside: Besid
         treatments=list(draft.treatments),
         cohorts=draft.cohorts,
         members=draft.members,
+        warnings=list(draft.warnings),
         real_models=await _missing(context, experiment),
         estimate=EstimateResource(replies=most.replies, calls=most.calls, open_ended=list(most.open_ended)),
     )
