@@ -82,7 +82,9 @@ async def test_a_german_form_has_the_labs_own_titles_in_german(
 
 
 @pytest.mark.parametrize(("language", "you"), [("en", "You"), ("de", "Sie")])
-async def test_who_wins_a_game_is_named_like_the_others(page: Page, lab: RunningLab, language: str, you: str) -> None:
+async def test_the_reader_is_named_among_the_players_and_the_winners(
+    page: Page, lab: RunningLab, language: str, you: str
+) -> None:
     contest = {"id": "contest", "kind": "beauty_contest", "rounds": 2}
     ann = {"id": "ann", "profile": {"name": "Ann"}, "player": "script", "script": {"contest": {"guesses": [50, 50]}}}
     cohorts = [{"seats": [{"open": True}, {"persona": "ann"}]}]
@@ -90,6 +92,9 @@ async def test_who_wins_a_game_is_named_like_the_others(page: Page, lab: Running
     await page.goto(f"/join/{experiment['join_code']}")
     await page.locator("main .button").first.click()
 
+    players = page.locator(".hint").filter(has_text="Ann")
+    await expect(players).to_contain_text(f" {words_in(language)['you']}")
+    await expect(players).not_to_contain_text(f"Ann {words_in(language)['you']}")
     await page.locator("main input[inputmode]").fill("40")
     await page.get_by_role("button", name=words_in(language)["send"], exact=True).click()
 

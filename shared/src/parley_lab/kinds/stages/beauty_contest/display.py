@@ -54,6 +54,8 @@ class ContestPage(PageContent):
     is_player: bool
     players: list[str]
     """The names of all who play."""
+    own_place: int | None
+    """The reader's place among them, from 0; null for others."""
     status: Status
     round: int | None
     """The current round; null when the contest is over."""
@@ -69,7 +71,7 @@ class ContestPage(PageContent):
 def page_of(contest: Contest, view: OwnView) -> ContestPage:
     stage, me = contest.stage, view.me.id
     names = {one.id: one.name for one in view.members}
-    is_player = me in contest.players
+    is_player, named = me in contest.players, [one for one in contest.players if one in names]
     return ContestPage(
         **heading(stage),
         lower=stage.lower,
@@ -77,7 +79,8 @@ def page_of(contest: Contest, view: OwnView) -> ContestPage:
         factor=stage.factor,
         prize=stage.prize,
         is_player=is_player,
-        players=[names[one] for one in contest.players if one in names],
+        players=[names[one] for one in named],
+        own_place=named.index(me) if me in named else None,
         status=contest.status,
         round=None if contest.is_over else contest.next_round,
         rounds_in_all=stage.rounds,

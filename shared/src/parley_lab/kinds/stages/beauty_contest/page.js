@@ -13,7 +13,7 @@ export default function ContestPage(stage) {
     ${h(Head, { view })}
     ${view.is_player ? null : h(Notice, { children: say("game_without_you") })}
     <p>${say("contest_rule", { lower: inDigits(view.lower), upper: inDigits(view.upper), factor: inDigits(view.factor), prize: inDigits(view.prize) })}</p>
-    <p class="hint">${say("players")}: <span translate=${false}>${view.players.join(", ")}</span></p>
+    <p class="hint">${say("players")}: <span translate=${false}>${view.players.map((/** @type {string} */ name, /** @type {number} */ place) => (place === view.own_place ? `${name} ${say("you")}` : name)).join(", ")}</span></p>
     ${view.round === null ? null : html`<p class="round" role="status">${say("round_of", { number: view.round, count: view.rounds_in_all })}</p>`}
     ${view.status === "abandoned" ? h(Notice, { children: say("contest_abandoned") }) : null}
     ${h(Asked, { stage })}

@@ -358,3 +358,17 @@ def test_a_guess_is_asked_for_between_the_bounds_of_the_file() -> None:
     asked = str(guess_reply(0.5, 1234567).model_json_schema()["properties"]["guess"]["description"])
 
     assert asked == "Your guess, from 0.5 to 1234567."
+
+
+def test_the_page_says_which_of_the_players_reads_it_also_of_two_with_one_name() -> None:
+    twins = tuple(Member(one.id, one.path, one.kind, one.player, Profile(name="Fox")) for one in MEMBERS)
+    seen = view(stage(), members=twins)
+    late = Member(UUID(int=9), "c1/m9", "participant", "agent", Profile(name="Fox"))
+    with_late = view(stage(), members=(*twins, late))
+
+    pages = [KIND.page(stage(), as_seen_by(one, seen)).model_dump() for one in (ANA, BEN, CID)]
+    of_late = KIND.page(stage(), as_seen_by(late.id, with_late)).model_dump()
+
+    assert [page["players"] for page in pages] == [["Fox", "Fox", "Fox"]] * 3
+    assert [page["own_place"] for page in pages] == [0, 1, 2]
+    assert of_late["own_place"] is None
