@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api
 
@@ -86,3 +87,45 @@ async def test_an_experiment_that_has_not_begun_gets_no_groups(api: Api) -> None
     refused = await add(api, created.json()["id"])
 
     assert (refused.status_code, refused.json()["reason"]) == (409, "not_running")
+
+
+ALONE: dict[str, Any] = {
+    "personas": [{"id": "guide"}],
+    "stages": [{"id": "talk", "kind": "group_chat", "time_limit_seconds": 100}],
+    "cohorts": [{"seats": [{"persona": "guide", "count": 2}]}],
+}
+
+
+async def test_groups_are_added_to_an_experiment_of_agents_alone(api: Api) -> None:
+    experiment_id = await api.running(pace="live", **ALONE)
+
+    made = await asyncio.gather(*(add(api, experiment_id, count=2) for _ in range(4)))
+
+    assert [one.status_code for one in made] == [201] * 4
+    paths = [one["path"] for one in await members(api, experiment_id)]
+    assert Counter(paths) == Counter(f"c{group}/m{seat}" for group in range(1, 10) for seat in (1, 2))
+
+
+async def test_each_agent_of_an_added_group_draws_an_arm_of_its_own(api: Api) -> None:
+    experiment_id = await api.running(
+        pace="live",
+        **{**ALONE, "cohorts": [{"seats": [{"persona": "guide"}, {"persona": "guide", "treatment": "z"}]}]},
+        treatments=[{"id": "x"}, {"id": "y"}, {"id": "z"}],
+        allocation={"by": "participant", "method": "blocked"},
+    )
+
+    await add(api, experiment_id, count=4)
+    await add(api, experiment_id, count=2)
+
+    async with api.database.transaction() as session:
+        rows = await session.all(
+            text("SELECT path, treatment_id AS arm, allocated, stage_ids FROM members ORDER BY path"), {}
+        )
+    added = [row for row in rows if not row.path.startswith("c1/")]
+    drawn = sorted((row for row in added if row.path.endswith("/m1")), key=lambda row: row.allocated["draw"])
+    assert [row.allocated["draw"] for row in drawn] == [1, 2, 3, 4, 5, 6]
+    assert {row.allocated["rule"] for row in drawn} == {"drawn"}
+    for block in (drawn[:3], drawn[3:]):
+        assert Counter(row.arm for row in block) == Counter("xyz")
+    named = [row for row in added if row.path.endswith("/m2")]
+    assert {(row.arm, row.allocated["rule"]) for row in named} == {("z", "named")}

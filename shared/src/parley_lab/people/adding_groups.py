@@ -11,21 +11,23 @@ from sqlalchemy import text
 
 from parley_lab.base import seeds
 from parley_lab.base.errors import Conflict, InvalidInput, Paused, Problem
-from parley_lab.design import MAX_MEMBERS, CohortAssignment, Experiment, allocate
+from parley_lab.design import MAX_MEMBERS, CohortAssignment, Experiment, SeatAssignment, allocate
 from parley_lab.design.treatments import treatment_named
 from parley_lab.members.designs import design
 from parley_lab.people.assigning import given_at_opening
 from parley_lab.people.making import arm_of, make_cohorts
-from parley_lab.people.own_arms import lock_draws
+from parley_lab.people.own_arms import draw_own_arm, lock_draws
 from parley_lab.store.session import Session
 
-# A pause and the end of the experiment take a lock on this row that waits for this one.
-_EXPERIMENT: Final = text(
-    """
+_HAS_DRAWS: Final = text("SELECT FROM joining WHERE experiment_id = :experiment_id")
+_EXPERIMENT: Final = """
     SELECT id, status, seed, pace, model_mode, language, is_test, version, document
-    FROM experiments WHERE id = :experiment_id FOR SHARE
-    """
-)
+    FROM experiments WHERE id = :experiment_id
+"""
+# A pause and the end of the experiment take a lock on this row that waits for both of these.
+_HOLD: Final = text(f"{_EXPERIMENT} FOR SHARE")
+# An experiment that no one joins has no draws to lock: of two who add at once the second waits here.
+_LOCK: Final = text(f"{_EXPERIMENT} FOR NO KEY UPDATE")
 _COHORTS: Final = text(
     """
     SELECT c.path, c.treatment_id, (SELECT count(*) FROM members m WHERE m.cohort_id = c.id) AS members
@@ -49,7 +51,8 @@ async def add_groups(
 ) -> list[UUID]:
     """The ids of so many new groups of this arm; None: each of the arm that has the fewest groups then.
 
-    The lock of joining is held: of two who add at once, the second comes after the groups of the first.
+    The lock of draws is held, or that of the experiment: of two who add at once, the second comes after the groups of
+    the first.
 
     Raises:
         NotFound: there is no such arm.
@@ -59,8 +62,10 @@ async def add_groups(
     """
     # One that has not begun has no draws to lock.
     _require_running((await session.one(_STATUS, {"experiment_id": experiment_id})).status)
-    await lock_draws(session, experiment_id)
-    row = await session.one(_EXPERIMENT, {"experiment_id": experiment_id})
+    has_draws = await session.first(_HAS_DRAWS, {"experiment_id": experiment_id}) is not None
+    if has_draws:
+        await lock_draws(session, experiment_id)
+    row = await session.one(_HOLD if has_draws else _LOCK, {"experiment_id": experiment_id})
     _require_running(row.status)
     experiment = Experiment.model_validate(row.document)
     if arm is not None:
@@ -75,7 +80,8 @@ async def add_groups(
     if sum(one.members for one in there) + sum(len(one.seats) + len(one.mediators) for one in added) > MAX_MEMBERS:
         problem = Problem("count", str(count), f"groups with which there are at most {MAX_MEMBERS} members")
         raise InvalidInput("So many groups cannot be added.", [problem])
-    for cohort in added:
+    for like in added:
+        cohort = await _with_own_arms(session, experiment_id, like)
         given = await given_at_opening(session, row.document.get("assigned") or [], experiment_id, row.seed, cohort)
         arms = {arm_of(cohort), *cohort.own_arms}
         designs = {one: await design(session, experiment_id, row.version, one) for one in sorted(arms)}
@@ -117,6 +123,18 @@ def _like(cohort: CohortAssignment, path: str, actor: str) -> CohortAssignment:
         allocated={"rule": "added", "by": actor},
         on_arrival=False,
     )
+
+
+async def _with_own_arms(session: Session, experiment_id: UUID, cohort: CohortAssignment) -> CohortAssignment:
+    """The group with an arm that is drawn now for each agent whose arm the file does not name."""
+    return replace(cohort, seats=tuple([await _with_own_arm(session, experiment_id, one) for one in cohort.seats]))
+
+
+async def _with_own_arm(session: Session, experiment_id: UUID, seat: SeatAssignment) -> SeatAssignment:
+    if seat.treatment_id is None or seat.allocated["rule"] == "named":
+        return seat
+    own = await draw_own_arm(session, experiment_id)
+    return seat if own is None else replace(seat, treatment_id=own.id, allocated=own.how)
 
 
 def _below(path: str, seat: str) -> str:
