@@ -203,7 +203,7 @@ class Scale(NumericQuestion):
             yield Problem("step", str(self.step), f"a step that divides {self.lower} to {self.upper} without a rest")
 
     def _legend(self) -> str:
-        middle = write_number((_exact(self.lower) + _exact(self.upper)) / 2)
+        middle = write_number(float((_exact(self.lower) + _exact(self.upper)) / 2))
         ends = ((self.lower, self.lower_text), (middle, self.middle_text), (self.upper, self.upper_text))
         labels = [f"{point} = {text}" for point, text in ends if text]
         return f" ({', '.join(labels)})" if labels else ""

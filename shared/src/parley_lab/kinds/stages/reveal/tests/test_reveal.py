@@ -105,7 +105,14 @@ def test_a_result_has_no_audience() -> None:
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(45250.75, "45250.75"), (1234567.5, "1234567.5"), (1500000.0, "1500000"), (0.0000001, "0.0000001"), (7, "7")],
+    [
+        (45250.75, "45250.75"),
+        (1234567.5, "1234567.5"),
+        (1500000.0, "1500000"),
+        (0.0000001, "0.0000001"),
+        (7, "7"),
+        (2.5e20, "2.5e+20"),
+    ],
 )
 def test_a_number_is_shown_as_it_was_answered(number: float, words: str) -> None:
     read = replace(QUIZ, own=part("yes", is_right=True, age=number))
