@@ -70,6 +70,7 @@ OWN, OTHERS = "Ana", "Ben\nCleo"
 
 @dataclass(frozen=True)
 class Judged:
+    name: str
     form: str
     written: str
     meaning: Any
@@ -78,8 +79,8 @@ class Judged:
 def read_tables() -> Iterator[Judged]:
     for table in sorted(TABLES.glob("*.yaml")):
         for form, pairs in yaml.load(table.read_text(), yaml.CSafeLoader).items():
-            for written, meaning in pairs:
-                yield Judged(form, written, meaning)
+            for number, (written, meaning) in enumerate(pairs, 1):
+                yield Judged(f"{table.stem}, {form} {number}: {written[:60]!r}", form, written, meaning)
 
 
 @cache
@@ -145,7 +146,7 @@ READERS: Final[dict[str, Callable[[str, str], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("one", [*read_tables()], ids=lambda one: f"{one.form}: {one.written[:60]!r}")
+@pytest.mark.parametrize("one", [*read_tables()], ids=lambda one: one.name)
 def test_a_judged_reply_is_read_as_what_it_means(one: Judged) -> None:
     try:
         found = READERS[one.form](one.form, one.written)

@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from parley_lab.agent_worker.attempts import Attempt, Invalid, call_row, read_reply
+from parley_lab.agent_worker.models.parsing import Unreadable, parse_object
 from parley_lab.agent_worker.steps import CAUSE, Others, walk_on
 from parley_lab.answers import answering, asking, page_times
 from parley_lab.answers.advancing import end_member
@@ -309,11 +310,14 @@ def _with_fields(question: Question, attempt: Attempt) -> ModelReply:
     if not _is_text(attempt):
         return reply
     try:
+        if not attempt.request.is_text:
+            # Text around objects that may be read in two ways is no answer either.
+            parse_object(reply.words, attempt.request.reply_schema.get("required", ()))
         text = after_thoughts(reply.words)
         fields = question.read_text(text)
     except InvalidInput as error:
         raise Invalid(error.message) from error
-    except OpenThought as error:
+    except (OpenThought, Unreadable) as error:
         raise Invalid(str(error)) from error
     fields = fields_in_text(question.reply_model(), text) if fields is None else fields
     if fields is None:

@@ -113,7 +113,7 @@ def _in_own_words(reply: ReplyT, attempt: Attempt) -> ReplyT:
             NAMED_WORDS.labels("cut" if found.text else "refused").inc()
             if not found.text:
                 raise _as_another(found.of_another)
-        if found.had_name or found.of_another is not None:
+        if isinstance(words, str) and found.text != words:
             changed[field] = found.text
     return reply.model_copy(update=changed) if changed else reply
 

@@ -86,8 +86,13 @@ def read(model: type[ModelT], written: Json, within: Iterable[str] = (), *, take
     Raises:
         ValidationError: it does not fit the shape, or means two things.
     """
-    names = (*_WRAPPERS, model.__name__, *within)
-    return model.model_validate(written, context=Reading(frozenset(map(in_letters, names)), takes_other_names))
+    wrappers = _wrappers_of(model.__name__, tuple(within))
+    return model.model_validate(written, context=Reading(wrappers, takes_other_names))
+
+
+@lru_cache(maxsize=1024)
+def _wrappers_of(shape: str, within: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(in_letters, (*_WRAPPERS, shape, *within)))
 
 
 def fields_in_text(model: type[BaseModel], text: str) -> dict[str, Json] | None:

@@ -50,7 +50,9 @@ def answer_under_other_names(given: Json, others: Sequence[Other], read: Read, *
     readings = [(part, value) for part in found if (value := _read_or_none(part, read)) is not None]
     if given is not None:
         own = _read_or_none(given, read) if readings else None
-        if own is not None and any(value != own for _, value in readings):
+        # A text beside a list may say which way round it is, such as "the worst first".
+        is_turned = isinstance(own if readings else given, list) and len(readings) < len(found)
+        if is_turned or (own is not None and any(value != own for _, value in readings)):
             raise ValueError("it gives two different answers")
         return given
     if any(value != readings[0][1] for _, value in readings):

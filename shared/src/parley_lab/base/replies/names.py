@@ -11,21 +11,31 @@ from itertools import groupby
 from typing import Final
 
 _TIME: Final = r"\d{1,3}:\d{2}(?::\d{2})?(?:\s?[ap]m)?"
-_CLOCK: Final = rf"(?:[\[(]?{_TIME}[\])]?[ \t]*[,|]?[ \t]*)?"
+_CLOCK: Final = rf"(?:[\[(]?{_TIME}[\])]?[ \t]*[,|\u2013-]?[ \t]*)?"
 _AVATAR: Final = r"(?:[^\w\s*#@<>\"'\u201c\u2018\u00ab:.,;!?()\[\]\u2022\u2013\u2014-]{1,4}[ \t]*)?"
-_MARK: Final = r"\*{1,3}|_{1,3}|`"
+_MARK: Final = r"\*{1,3}|_{1,3}|`|</?(?:b|strong|em|i|u)>"
+_UNSEEN: Final = "[\u200b-\u200f\u2060\ufeff]*"
 _ASIDE: Final = (
-    rf"(?:[ \t]*(?:\((?:you|me|to [^()\n]{{1,80}}|{_TIME})\)|\[{_TIME}\]|(?:,|@|[ \t]at)[ \t]*{_TIME}))?"
-    r"(?:[ \t]*\[answering[^\]\n]*\])?(?:[ \t]+(?:says|writes|(?P<past>said|wrote)))?"
+    rf"(?:[ \t]*(?:\([^()\n]{{1,80}}\)|\[[^\[\]\n]{{1,80}}\]|\*[^*\n]{{1,40}}\*|(?:,|@|[ \t]at)[ \t]*{_TIME})){{0,2}}"
+    r"(?:[ \t]+(?:says|writes|replies|responds|answers|asks|adds|(?P<past>said|wrote)))?"
 )
 _OPENED: Final = "[\"'\u201c\u201e\u00ab]"
 _CLOSED: Final = "[\"'\u201d\u201c\u00bb]"
 _ROLES: Final[Mapping[str, str]] = {"assistant": "", "user": "User", "human": "Human", "system": "System"}
 """Names that chat templates give speakers; the assistant is the member."""
+_BEGINS: Final = re.compile(
+    r"\A\s*(?:<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model)\s*"
+)
+_ENDS: Final = re.compile(
+    r"<\|(?:im_end|im_start|eot_id|eom_id|end_of_text|endoftext|start_header_id)\|>|<(?:start|end)_of_turn>|</s>|\[/?INST\]"
+)
+"""Marks of chat templates: a turn begins or ends there."""
+_TRAILING: Final = re.compile(r"(?:\s|<br ?/?>|\\n)+\Z")
+_BREAK: Final = re.compile(r"(?<=<br>)|(?<=<br/>)|(?<=<br />)|(?<=\\n)")
 _YOU: Final = "you"
 _COLON: Final = "[:\uff1a]"
 _SPEAKERS: Final = frozenset({"speaker", "name", "author", "from", "sender", "character", "participant"})
-_NAMES: Final = ("name", "quoted", "angle", "bracket", "bar", "bold", "title", "from")
+_NAMES: Final = ("name", "quoted", "angle", "bracket", "bar", "bold", "title", "owner", "object", "from")
 """The groups of the pattern that hold a name."""
 _AMOUNT: Final = re.compile(r"[^\w\n]{0,3}\d[\d.,]*[^\w\n]{0,3}(?:\w+[^\w\n]{0,3})?\s*")
 
@@ -55,9 +65,15 @@ def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWo
     if not kinds:
         return OwnWords(text)
     kinds = {**_ROLES, **kinds}
+    turn = _own_turn(text)
+    if not turn and text.strip():
+        return OwnWords("", of_another="the user")
+    text = turn
     head, had_name = _head(frozenset(kinds)), False
     kept: list[str] = []
     lines = text.splitlines(keepends=True)
+    if "<br" in text or "\\n" in text:
+        lines = [part for line in lines for part in _BREAK.split(line)]
     listed = _lists_in(lines, head)
     for number, line in enumerate(lines):
         words = line
@@ -67,8 +83,8 @@ def own_words(text: str, own: Collection[str], others: Collection[str]) -> OwnWo
             if other and found["past"]:
                 break
             if other:
-                return OwnWords("".join(kept).strip(), had_name, other)
-            words, had_name = words[found.end() :], True
+                return OwnWords(_TRAILING.sub("", "".join(kept)).strip(), had_name, other)
+            words, had_name = _without_closing_tag(words[found.end() :], found["angle"]), True
         kept.append(words)
     return OwnWords("".join(kept).strip(), had_name=True) if had_name else OwnWords(text)
 
@@ -81,6 +97,15 @@ def other_speaker(written: Mapping[str, object], own: Collection[str], others: C
         if name.casefold() in _SPEAKERS and isinstance(part, str) and part.strip().casefold() in known:
             return known[part.strip().casefold()]
     return None
+
+
+def _own_turn(text: str) -> str:
+    """The text up to where a chat template would give the turn to another."""
+    return text if _ENDS.search(text) is None else _ENDS.split(_BEGINS.sub("", text), maxsplit=1)[0].strip()
+
+
+def _without_closing_tag(words: str, tag: str | None) -> str:
+    return words if tag is None else re.sub(rf"</{re.escape(tag)}>\s*\Z", "", words)
 
 
 def _lists_in(lines: Sequence[str], head: re.Pattern[str]) -> frozenset[int]:
@@ -100,7 +125,8 @@ def _lists_in(lines: Sequence[str], head: re.Pattern[str]) -> frozenset[int]:
 
 
 def _name_in(found: re.Match[str]) -> str:
-    return next(name for group in _NAMES if (name := found[group])).casefold()
+    name = next(name for group in _NAMES if (name := found[group]))
+    return re.sub(_UNSEEN, "", name).casefold()
 
 
 def _is_entry(line: str, head: re.Pattern[str]) -> bool:
@@ -111,14 +137,22 @@ def _is_entry(line: str, head: re.Pattern[str]) -> bool:
 def _head(names: frozenset[str]) -> re.Pattern[str]:
     """The beginning of a line that says whose words follow, also in the form in which prompts show transcripts."""
     listed = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    whom = rf"(?:[ \t]*(?:->|\u2192|[ \t]to[ \t])[ \t]*(?:{listed}|all|everyone|you))?"
+    listed = rf"{_UNSEEN}(?:{listed}){_UNSEEN}"
     spoken = (
-        rf"(?P<outer>{_MARK})?{_CLOCK}{_AVATAR}(?P<inner>{_MARK})?[\[(]?(?P<name>{listed})[\])]?{_ASIDE}(?:{_MARK})?"
-        rf"[ \t]*{_COLON}(?(outer)(?:{_MARK})?|(?(inner)(?:{_MARK})?))"
-        rf"|[{{]?[ \t]*{_OPENED}(?P<quoted>{listed}){_CLOSED}[ \t]*{_COLON}"
-        rf"|<(?P<angle>{listed})>{_COLON}?|\[(?P<bracket>{listed})\](?=[ \t]+\S)"
-        rf"|(?P<bar>{listed})[ \t]?[>|\u00bb](?=[ \t])"
+        rf"(?:(?:#{{1,6}}|[=\u2013\u2014-]{{2,6}}|\|)[ \t]*)?(?P<outer>{_MARK})?{_CLOCK}{_AVATAR}(?P<inner>{_MARK})?"
+        rf"[\[(]?(?P<name>{listed})[\])]?(?:{_MARK})?{whom}{_ASIDE}(?:{_MARK})?[ \t]*{_COLON}"
+        rf"(?(outer)(?:{_MARK})?|(?(inner)(?:{_MARK})?))"
+        rf"|{_OPENED}(?P<quoted>{listed}){_CLOSED}[ \t]*{_COLON}"
+        rf"|{_CLOCK}(?:<|&lt;)(?P<angle>{listed})(?:>|&gt;){_COLON}?"
+        rf"|\[(?P<bracket>{listed})(?:,[ \t]*{_TIME})?\](?=[ \t]+\S)"
+        rf"|(?:\|[ \t]*)?(?P<bar>{listed})[ \t]?[>|\u00bb](?=[ \t])"
         rf"|(?P<mark>\*\*|__){_AVATAR}(?P<bold>{listed})(?P=mark)[ \t]*(?:[\u2013\u2014-]+(?=[ \t])|$)"
-        rf"|#{{1,6}}[ \t]+[*_]*{_AVATAR}(?P<title>{listed})[*_]*[ \t]*{_COLON}?[*_]*[ \t]*$"
+        rf"|(?:#{{1,6}}|={{2,}}|-{{2,}})[ \t]+[*_]*{_AVATAR}(?P<title>{listed})[*_]*[ \t]*{_COLON}?[*_]*[ \t]*"
+        rf"[=-]*[ \t]*$"
+        rf"|[#*_\[ \t]*(?P<owner>{listed})['\u2019]s[ \t]+(?:turn|reply|response|message)[*_\]]*[ \t]*"
+        rf"(?:{_COLON}[*_]*|$)"
+        rf"|\{{[ \t]*(?:[\"'](?:speaker|name|from|author)[\"'][ \t]*:[ \t]*)?[\"'](?P<object>{listed})[\"'][ \t]*[:,]"
     )
     shown = rf"\[(?:\d{{1,3}}:\d{{2}}, )?from (?P<from>{listed}|{_YOU}|the system)(?![\w-])[^\]\n]*\]{_COLON}?"
     return re.compile(rf"(?:[ \t]*>){{0,3}}[ \t]*(?:{spoken}|{shown})[ \t]*", re.IGNORECASE | re.MULTILINE)

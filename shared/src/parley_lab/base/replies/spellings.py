@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from parley_lab.base.replies.labels import answer_after_labels
+from parley_lab.base.replies.thoughts import before_open_thought
 
 _YES: Final = frozenset({"yes", "y", "true", "1", "ja", "oui", "sí", "si", "sì", "sim", "да", "是", "はい", "예"})
 _NO: Final = frozenset({"no", "n", "false", "0", "nein", "nee", "non", "não", "нет", "否", "いいえ", "아니요"})
@@ -55,6 +56,11 @@ _IN_PLACE: Final = re.compile(
 )
 """How a list names an option: "Option y", "y)"."""
 _IN_LIST: Final = re.compile(r"\A\s*(?:[-*+\u2022]|\d{1,2}[.)])\s+")
+_REASON: Final = re.compile(
+    r"(?P<said>.+?)[\s,;.\u2013\u2014-]+(?P<word>because|since|weil|porque|parce que|ya que)\b.*",
+    re.DOTALL | re.IGNORECASE,
+)
+"""An answer and the reason for it: "8, because 7 is too few"."""
 _SAID_AGAIN: Final = re.compile(
     r"(?P<number>[^\s(]+)\s*(?:\((?P<inside>[^()]*)\)|\s[-\u2013\u2014]\s*(?P<after>\D+))\Z"
 )
@@ -102,7 +108,7 @@ def visible(text: str) -> str:
 
 def bare(text: str) -> str:
     """The text without what models put around an answer: quotes, fences, bold, headings, a label, a final full stop."""
-    before, plain = None, answer_after_labels(visible(text)).strip()
+    before, plain = None, answer_after_labels(before_open_thought(visible(text))).strip()
     while before != plain:
         before = plain
         plain = _unwrap(plain).strip()
@@ -188,6 +194,8 @@ def number(written: str, *, about: str = "", highest: object = None) -> Decimal 
         whole = written_number(part["all"])
         is_highest = isinstance(highest, int | float) and whole == Decimal(str(highest))
         found = written_number(bare(part["number"])) if is_highest else None
+    if found is None and (part := _REASON.fullmatch(text)):
+        return number(part["said"], about=about, highest=highest)
     found = _said_again(text) if found is None else found
     return found if found is not None or not about else _with_unit(text, about)
 
@@ -271,6 +279,8 @@ def option(value: object, words: Mapping[str, str]) -> str | None:
     named = named or {one for one, said in words.items() if said and _names_both(given, _fold(one), _fold(said))}
     if named:
         return _only(named)
+    if (reason := _REASON.fullmatch(given)) and not any(reason["word"] in _fold(said) for said in words.values()):
+        return option(reason["said"], words)
     if place := _IN_PLACE.match(given):
         return option(place[1] or place[2], words)
     is_yes = _truth_in(given)

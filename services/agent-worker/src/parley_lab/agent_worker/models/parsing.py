@@ -53,6 +53,7 @@ _ENDS_VALUE: Final = re.compile(rf"{_QUOTES}\s*(?:,?\s*(?:[}}\]/#]|{_NAME}))")
 _ENDS_LISTED: Final = re.compile(rf"{_QUOTES}\s*(?:[,}}\]/#]|{_QUOTES})")
 _CLOSING: Final = " \t\r\n}]`"
 """Characters that may be between an object and a brace too many."""
+_ALTERNATIVE: Final = re.compile(r"\}\s*,?\s*(?:or|oder|ou|o|/)\s*\{", re.I)
 _DEFINITIONS: Final = ("type", "$ref", "enum", "anyOf", "const", "description")
 
 
@@ -73,9 +74,29 @@ def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | No
     whole = _load(text)
     if whole is not None:
         return None if _is_schema(whole, fields) else whole
-    found = [one for one in _objects(without_lines_of_thoughts(after_thoughts(text))) if not _is_schema(one, fields)]
+    said = without_lines_of_thoughts(after_thoughts(text))
+    listed = _list_of_objects(said)
+    if listed is not None:
+        return listed[0] if len(listed) == 1 else {"answers": listed}
+    found = [one for one in _objects(said) if not _is_schema(one, fields)]
     replies = [one for one in found if _has_any(one, ANSWER_NAMES.union(map(in_letters, fields)))]
+    if len(replies) > 1 and replies[-1] != replies[-2] and _ALTERNATIVE.search(said):
+        raise Unreadable("it gives two objects to choose from")
     return next(reversed(replies or found), None)
+
+
+def _list_of_objects(text: str) -> list[dict[str, Any]] | None:
+    """The objects of which the text is a list."""
+    fenced = _FENCED.fullmatch(text.strip())
+    written = (fenced[1] if fenced else text).strip()
+    if not written.startswith("["):
+        return None
+    try:
+        value = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return None
+    is_listed = isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    return value if is_listed else None
 
 
 def _has_any(found: dict[str, Any], fields: Collection[str]) -> bool:

@@ -25,6 +25,12 @@ _MOST_OBJECTS: Final = 50
 
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.M)
 _MARKDOWN: Final = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*[#>]+[ \t]*", re.M)
+_FINAL: Final = re.compile(
+    r"\\(?:boxed|fbox)\s*\{(?:\\text\s*\{)?(?P<boxed>[^{}]*)\}+"
+    r"|<(?P<tag>(?:final_)?(?:answer|action|choice|move|decision)|response|result)>(?P<tagged>.*?)</(?P=tag)>",
+    re.I | re.S,
+)
+"""An answer in a box or a tag of its own."""
 _FIELDS: Final = ("action", "choice", "move", "decision", "answer")
 _WRITTEN_ACTION: Final = re.compile(rf"\{{\s*[\"'\u201c]?(?:{'|'.join(_FIELDS)})[\"'\u201d]?\s*:", re.I)
 _MARKER: Final = re.compile(
@@ -54,7 +60,11 @@ def parse(text: str | None, labels: Labels) -> Reading:
     named = _from_json(cleaned, vocabulary)
     if named is not None:
         return _reading(named, "json")
-    plain = _MARKDOWN.sub("", _FENCE.sub("", cleaned))
+    final = {_text_of_final(one).casefold() for one in _FINAL.finditer(cleaned)}
+    if len(final) > 1:
+        return Reading(None, reason="ambiguous")
+    labelled = _FINAL.sub(lambda one: f"\nAnswer: {_text_of_final(one)}\n", cleaned)
+    plain = _MARKDOWN.sub("", _FENCE.sub("", labelled))
     marked = _from_marker(plain, vocabulary)
     if marked is not None:
         return _reading(marked, "marker")
@@ -62,6 +72,10 @@ def parse(text: str | None, labels: Labels) -> Reading:
         return Reading(action, "whole")
     found, is_first = _from_sentences([*vocabulary.find(plain)])
     return _reading(found, "first" if is_first else "mention")
+
+
+def _text_of_final(found: re.Match[str]) -> str:
+    return str(found["boxed"] or found["tagged"] or "").strip()
 
 
 def _reading(found: set[Action], method: Method) -> Reading:

@@ -27,7 +27,7 @@ _CLAUSE_END: Final = re.compile(
 _CONCLUDES: Final = ("", "so", "hence", "therefore", "thus", "deshalb", "daher", "donc")
 """The last clause of a text is its conclusion after these words."""
 _NEGATION: Final = re.compile(
-    rf"\b(?:not|never|no|neither|nor|without|cannot|avoid|avoiding|refuse|refusing|decline|stop|(?:rather\s+)?than|instead\s+of|over|"
+    rf"\b(?:not|never|neither|nor|without|cannot|avoid|avoiding|refuse|refusing|decline|stop|(?:rather\s+)?than|instead\s+of|over|"
     rf"unlike|versus|vs|against|except|besides|nicht|kein|keine|nie|statt|anstatt|ohne|gegen|nunca|ni|sin|"
     rf"en\s+(?:lugar|vez)\s+de|que\s+no|antes\s+que|pas|plut\u00f4t\s+que|au\s+lieu\s+de)\b"
     rf"|n[{APOSTROPHES}]t\b|\b(?:dont|wont|cant)\b",
@@ -40,8 +40,9 @@ _REASON: Final = re.compile(
     re.I,
 )
 _CONDITION: Final = re.compile(
-    r"\b(?:if|unless|whether|when|whenever|suppose|supposing|assuming|provided|until|depends|depending|wenn|falls|"
-    r"sofern|sobald|si|cuando|depende)\b",
+    r"\b(?:if|unless|whether|when|whenever|suppose|supposing|assuming|provided|until|depends|depending|otherwise|wenn|falls|"
+    r"sofern|sobald|si|cuando|depende)\b"
+    r"|(?:\A|(?<=[.!?;\n]))\s*(?:were|had|should)\s+(?:i|they|he|she|we|you|my|the)\b",
     re.I,
 )
 _ALL_BUT: Final = re.compile(
@@ -54,7 +55,8 @@ _OTHERS: Final = re.compile(
     re.I,
 )
 _TAKES_BACK: Final = re.compile(
-    r"\b(?:hmm+|wait|actually|second\s+thought|scratch|correction|however|though|but|or|maybe|perhaps|rather(?!\s+than)|"
+    r"\bno\b(?=\s+\w\b)|\b(?:hmm+|wait|actually|mean|meant|sorry|oops|typo|edit|unsure|nevermind|digo|perd\u00f3n|"
+    r"second\s+thought|scratch|correction|however|though|but|or|maybe|perhaps|rather(?!\s+than)|"
     r"mind|reconsider\w*|better|oder|vielleicht|doch|quiz\u00e1s|mejor|o)\b",
     re.I,
 )
@@ -68,7 +70,8 @@ _LEADING: Final = """
 i i'll i'd i'm i've ill im will would shall should must have am want to let let's lets me us we we'll gonna
 think believe promise both intend
 with for on by in my our the an a this that it is be 's and yes ok okay well now thus therefore finally definitely
-clearly certainly simply just still again only here actually rather like
+clearly certainly simply just still again only here actually rather like it's that's
+do doing respond responding reply as sure own current
 round time turn option letter final best better optimal rational safest response result
 ich werde würde möchte mich mir für meine mein die der das ist beste jetzt ja
 yo voy me quedo mi la el es por con una opción mejor sí ahora letra je vais mon ma le est
@@ -78,7 +81,7 @@ _LEADS: Final = _CHOOSES.union(_LEADING.split())
 """Words before an action that is chosen; a clause with any other word before it mentions the action."""
 _NUMBER: Final = re.compile(r"\d+")
 _AFTER: Final = re.compile(
-    r"\s*(?:(?:for|from|always|in|on|this|the|that|again|now|here|too|please|round|time|turn|move|\d+|it|is|my|our|final|answer|action|"
+    r"\s*(?:(?:for|from|always|in|on|this|the|that|again|now|here|too|please|sure|round|time|turn|move|\d+|it|is|my|our|final|answer|action|"
     r"choice|decision|best|option|letter|die|der|das|ist|meine|wahl|antwort|jetzt|runde|diese|dieser|in|es|mi|respuesta|"
     r"elecci\u00f3n|esta|ronda|ahora|en|la)\b\s*)*"
     rf"(?:\b(?:and|und|y|et)\s*)?[{re.escape(WRAPPING)}]*",
