@@ -342,3 +342,24 @@ async def test_the_time_of_a_check_begins_when_the_page_has_fetched_it(api: Api)
     assert (before, early, late) == (0, 0, 1)
     assert fetched[0] == fetched[1] is not None
     assert (await api.participant(ada, "GET", "/v1/me")).json()["status"] == "attention_failed"
+
+
+async def test_the_time_of_a_check_begins_at_once_for_a_person_who_has_had_no_stream(api: Api) -> None:
+    meeting = {"made": "when_together", "at": "talk", "count": 1, "seats": [{"open": True, "count": 2}]}
+    experiment_id = await api.running(
+        pace="live",
+        attention_checks={"seconds": 30},
+        stages=[{"id": "hello", "kind": "info", "lines": ["Hi"]}, {"id": "talk", "kind": "group_chat"}],
+        cohorts=[meeting],
+    )
+    ada = await api.join(experiment_id)
+    assert (await api.participant(ada, "GET", "/v1/me")).status_code == 200
+    await presence(api).beat()
+    (member,) = await rows(api, "SELECT m.id FROM members m JOIN presence p ON p.member_id = m.id")
+    await api.experimenter("POST", f"/v1/members/{member.id}/check")
+
+    api.clock.advance(31)
+    fired = await fire_due_timers(api.database, api.clock.now())
+
+    assert fired == 1
+    assert (await api.participant(ada, "GET", "/v1/me")).json()["status"] == "attention_failed"

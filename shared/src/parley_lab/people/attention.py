@@ -81,11 +81,12 @@ async def send_check(
     return True
 
 
-_SEEN: Final = text("SELECT 1 FROM presence WHERE member_id = :member_id")
+# Other requests of a person on the way to a group are noted there, too, and no one is found gone by them.
+_SEEN: Final = text("SELECT 1 FROM presence WHERE member_id = :member_id AND seen_at IS NOT NULL")
 
 
 async def _has_page(session: ReadSession, standing: Standing) -> bool:
-    """Whether a page of the member has shown a sign of life, so that the lab would find them gone without one."""
+    """Whether a page of the member has had a live stream, so that the lab would find them gone without one."""
     is_person = standing.member.player == "person"
     return is_person and await session.first(_SEEN, {"member_id": standing.member.id}) is not None
 
