@@ -1,6 +1,7 @@
 """Conversations in the console: all of them can be reached, and their figures are those of the whole."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,9 +23,9 @@ TALK: dict[str, Any] = {
 A_PAGE = 100
 
 
-def begin_talk(lab: RunningLab) -> tuple[str, str]:
+def begin_talk(lab: RunningLab, changes: Mapping[str, Any] | None = None) -> tuple[str, str]:
     """An experiment with one conversation, which goes on; and that conversation."""
-    experiment_id = lab.started(TALK)["id"]
+    experiment_id = lab.started({**TALK, **(changes or {})})["id"]
     lab.ask("POST", f"/v1/experiments/{experiment_id}/join", {"profile": {"name": "Ada"}})
     for _ in range(400):
         found = lab.ask("GET", f"/v1/experiments/{experiment_id}/threads")["threads"]

@@ -174,7 +174,7 @@ function Log({ messages, mayTranslate, pending, said, you, hasReactions, hasOlde
   return html`<div class="log-frame">
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-live=${isQuiet ? "off" : "polite"} aria-label=${say("messages")}>
       ${hasOlder ? html`<p>${h(Button, { kind: "quiet", onPress: showOlder, children: say("earlier_messages") })}</p>` : null}
-      ${messages.length + pending.length === 0 ? html`<p class="hint">${wasCut ? say("offline") : say("no_messages")}</p>` : null}
+      ${messages.length + pending.length === 0 && (wasCut || isRead) ? html`<p class="hint">${say(wasCut ? "offline" : "no_messages")}</p>` : null}
       ${messages.map((/** @type {Message} */ one) => h(Line, { key: mayTranslate ? `translated:${one.id}` : one.id, mayTranslate, message: one, you, hasReactions, onReply, onReact }))}
       ${pending.map(
         (/** @type {Pending} */ one) => html`<article key=${one.key} class="message own pending" aria-live="off">

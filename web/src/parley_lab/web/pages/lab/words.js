@@ -14,6 +14,18 @@ let ownPlural = plural;
 
 const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
 
+/** The folders of further words, with the languages that they are in. @type {Map<string, string[]>} */
+const learned = new Map();
+/** Words are loaded one after the other: those of a kind go to the language that is spoken then. @type {Promise<unknown>} */
+let turn = Promise.resolve();
+
+/** @param {() => Promise<void>} load @returns {Promise<void>} */
+function inTurn(load) {
+  const mine = turn.then(load);
+  turn = mine.catch(() => undefined);
+  return mine;
+}
+
 /** Take the words that came with the document. @param {string} code @param {Record<string, string | Record<string, string>>} known */
 export function speakAtOnce(code, known) {
   words = known;
@@ -37,21 +49,27 @@ function takeLocale(tag) {
 }
 
 /**
- * Load the words of the first of these languages that there are words in, else the English ones.
+ * Load the words of the first of these languages that there are words in, else the English ones; those of kinds, too.
  * @param {readonly string[]} wanted The page is marked with the first, which is the language of its content.
- * @param {{ assets: string, languages: string[] }} lab
+ * @param {{ assets: string, languages: string[] }} lab @param {HTMLElement} root is marked with the language
  */
-export async function speak(wanted, lab) {
+export async function speak(wanted, lab, root = document.documentElement) {
   const codes = wanted.map((code) => code.split("-")[0].toLowerCase());
   const found = codes.find((code) => lab.languages.includes(code)) ?? "en";
-  document.documentElement.lang = wanted[0] ?? found;
-  document.documentElement.dir = directionOf(wanted[0] ?? found);
+  root.lang = wanted[0] ?? found;
+  root.dir = directionOf(wanted[0] ?? found);
   takeLocale(wanted[0] ?? found);
-  if (found === language) return;
-  words = await wordsAt(`${lab.assets}/words/${found}.json`);
-  language = found;
-  plural = new Intl.PluralRules(found);
+  await inTurn(async () => {
+    if (found === language) return;
+    const [own, ...ofKinds] = await Promise.all([wordsAt(`${lab.assets}/words/${found}.json`), ...[...learned].map(([folder, languages]) => wordsOf(folder, languages, found))]);
+    words = Object.assign({}, ...ofKinds, own);
+    language = found;
+    plural = new Intl.PluralRules(found);
+  });
 }
+
+/** @param {string} folder @param {string[]} languages @param {string} wanted */
+const wordsOf = (folder, languages, wanted) => wordsAt(`${folder}/${languages.includes(wanted) ? wanted : "en"}.json`);
 
 /** @param {string} address @returns {Promise<Record<string, any>>} */
 async function wordsAt(address) {
@@ -65,8 +83,10 @@ async function wordsAt(address) {
  * @param {string} folder @param {string[]} languages
  */
 export async function learn(folder, languages) {
-  const more = await wordsAt(`${folder}/${languages.includes(language) ? language : "en"}.json`);
-  words = { ...more, ...words };
+  await inTurn(async () => {
+    words = { ...(await wordsOf(folder, languages, language)), ...words };
+    learned.set(folder, languages);
+  });
 }
 
 /** Say these words of the experiment instead of the lab's. @param {Record<string, string | Record<string, string>>} instead */
