@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.test_console import GROUPS, KEPT, desk, signed_in
+from tests.pages.test_console import GROUPS, KEPT, code_of_a_newcomer, desk, signed_in
 
 __all__ = ["desk"]
 
@@ -80,4 +80,36 @@ async def test_a_request_of_the_sign_in_before_does_not_end_the_new_one(browser:
 
     await expect(page.get_by_role("table", name="What you have done")).to_be_visible()
     await expect(page.get_by_role("dialog")).to_have_count(0)
+    await context.close()
+
+
+async def sign_in_by_code(context: BrowserContext, lab: RunningLab) -> Page:
+    """A tab that is opened by the address which a terminal shows."""
+    page = await context.new_page()
+    await page.goto(f"/console#code={await code_of_a_newcomer(lab)}")
+    await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    return page
+
+
+async def test_the_address_of_a_terminal_signs_in_the_tabs_whose_sign_in_has_ended(
+    browser: Browser, lab: RunningLab
+) -> None:
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    page = await sign_in_by_code(context, lab)
+    await page.get_by_role("link", name="newcomer").click()
+    await page.get_by_label("Name of a new key").fill("typed")
+    RunningLab(lab.url, await token_of(page)).ask("DELETE", "/v1/sign-ins/current")
+    # The stream may have heard of it already, and the page ask over the button.
+    await page.get_by_role("button", name="Make a key").dispatch_event("click")
+    dialog = page.get_by_role("dialog", name="Your sign-in has ended")
+    await expect(dialog).to_be_visible()
+    without = await context.new_page()
+    await without.goto("/console")
+    await expect(without.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+    other = await sign_in_by_code(context, lab)
+
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_label("Name of a new key")).to_have_value("typed")
+    assert await token_of(page) == await token_of(other)
     await context.close()

@@ -49,10 +49,16 @@ let waiting = null;
 
 /** @param {{ ask?: true, given?: SignIn, out?: true }} told by another tab */
 function hear({ ask, given, out }) {
-  if (ask && signIn.value !== null) channel?.postMessage({ given: signIn.value });
+  if (ask && signIn.value !== null && !isOver.value) channel?.postMessage({ given: signIn.value });
   if (given && waiting !== null) waiting(given);
-  if (given && waiting === null && isOver.value) keep(given);
+  else if (given && follows(given)) keep(given);
   if (out) forget();
+}
+
+/** Whether this tab goes on with the sign-in of another tab: its own is over or older. @param {SignIn} given */
+function follows(given) {
+  const own = signIn.value;
+  return own !== null && own.experimenter === given.experimenter && (isOver.value || Date.parse(given.begun_at) > Date.parse(own.begun_at));
 }
 
 /** The sign-in that this tab has kept, or that another tab hands over. @returns {Promise<SignIn | null>} */
@@ -86,6 +92,12 @@ export function keep(given) {
   } catch {
     // A browser that keeps nothing: the sign-in ends with the page.
   }
+}
+
+/** Sign this tab in anew, and all others of the same experimenter. @param {SignIn} given */
+export function keepAnew(given) {
+  keep(given);
+  channel?.postMessage({ given });
 }
 
 function forget() {

@@ -3,7 +3,7 @@ import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Heading } from "../lab/ui.js";
 import { get, inWords } from "./api.js";
 import { Mark } from "./icons.js";
-import { begin, end, endsSoon, found, isOver, keep, signIn } from "./session.js";
+import { begin, end, endsSoon, found, isOver, keep, keepAnew, signIn } from "./session.js";
 import { Dialog, Field, Loading, Press, useOneRun } from "./ui.js";
 import { t } from "./words.js";
 
@@ -20,7 +20,7 @@ export function SignInPage({ code, onDone }) {
     try {
       const given = await begin({ code });
       if (kept !== null && kept.experimenter !== given.experimenter) return setOther(given);
-      keep(given);
+      keepAnew(given);
       onDone();
     } catch (error) {
       // A code works once: an address that is opened again leads to the sign-in which it gave.
@@ -44,7 +44,7 @@ function Replacing({ given, onDone }) {
     await end(given).catch(() => undefined);
   }
   function replace() {
-    keep(given);
+    keepAnew(given);
     onDone();
   }
   return html`<main class="c-door">${h(Heading, { children: t("Sign in as somebody else?") })}
@@ -61,7 +61,7 @@ function ByKey({ onDone }) {
     if (key.trim() === "") return;
     setError(null);
     try {
-      keep(await begin({ key: key.trim() }));
+      keepAnew(await begin({ key: key.trim() }));
       onDone();
     } catch (wrong) {
       setError(wrong);
@@ -80,6 +80,8 @@ function ByKey({ onDone }) {
 export function EndsSoon() {
   const [isAsked, setAsked] = useState(false);
   const soon = endsSoon.value;
+  // Another tab may have signed in anew.
+  useEffect(() => setAsked(false), [signIn.value?.token]);
   if (soon === null) return null;
   const before = signIn.value;
   async function renewed() {
