@@ -27,6 +27,28 @@ async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: Browser
     assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
 
 
+async def test_a_file_can_be_chosen_again_and_a_cancelled_choice_changes_nothing(
+    context: BrowserContext, lab: RunningLab
+) -> None:
+    experiment = lab.started(GROUPS)
+    page = await signed_in(context, lab, f"/console/e/{experiment['id']}")
+    await page.get_by_role("button", name="Guests").click()
+    file: FilePayload = {"name": "guests.csv", "mimeType": "text/csv", "buffer": b"p-17,Ada\n"}
+    chosen = page.get_by_label("File of a guest list")
+
+    await chosen.set_input_files(file)
+    await expect(page.get_by_role("button", name="Save 1 guest")).to_be_visible()
+    kept = [await chosen.input_value()]
+    await chosen.dispatch_event("change")
+    await page.goto("/console/personas")
+    for label in ("File of personas", "Agent file"):
+        await page.get_by_label(label, exact=True).set_input_files({**file, "name": "agents.yaml"})
+        await expect(page.locator(".c-toast")).to_be_visible()
+        kept.append(await page.get_by_label(label, exact=True).input_value())
+
+    assert kept == ["", "", ""]
+
+
 async def test_an_empty_list_and_none_are_stored_only_once_the_experimenter_says_so(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

@@ -4,6 +4,13 @@ import { Icon } from "./icons.js";
 import { Press } from "./ui.js";
 import { t } from "./words.js";
 
+/** The files that were chosen; the same ones can be chosen again. @param {any} event @returns {File[]} None: the choice was cancelled. */
+export function takeFiles({ currentTarget: input }) {
+  const files = [...input.files];
+  input.value = "";
+  return files;
+}
+
 /** @param {{ children: any, label: string, onFiles: (files: File[]) => Promise<void>, isSmall?: boolean }} props */
 export function Drop({ children, label, onFiles, isSmall = false }) {
   const [isOver, setOver] = useState(false);
@@ -17,10 +24,8 @@ export function Drop({ children, label, onFiles, isSmall = false }) {
     void onFiles([...(event.dataTransfer?.files ?? [])]);
   };
   const choose = (/** @type {any} */ event) => {
-    const chosen = [...event.currentTarget.files];
-    // The same file can be chosen again.
-    event.currentTarget.value = "";
-    void onFiles(chosen);
+    const chosen = takeFiles(event);
+    if (chosen.length > 0) void onFiles(chosen);
   };
   return html`<div class=${`c-drop${isSmall ? " c-is-small" : ""}${isOver ? " c-over" : ""}`} onDragOver=${drag(true)} onDragLeave=${drag(false)} onDrop=${drop}>
     <p>${isSmall ? null : h(Icon, { name: "upload" })} ${children}</p>

@@ -3,6 +3,7 @@ import { h, html, useRef } from "../vendor/preact.js";
 import { go } from "./address.js";
 import { all, download, post, sendText } from "./api.js";
 import { Acts, act, askFirst } from "./confirm.js";
+import { takeFiles } from "./drop.js";
 import { Persona } from "./persona.js";
 import { Empty, Head, Loaded, Press, useLoaded } from "./ui.js";
 import { t } from "./words.js";
@@ -35,8 +36,8 @@ function Library() {
       ${h(Press, { icon: "upload", onPress: () => agentInput.current?.click(), children: t("Import an agent file") })}
       ${h(Press, { icon: "download", onPress: () => act(() => download("/persona-library?format=yaml", "personas.yaml"), ""), children: t("Export all") })}
       ${h(Press, { onPress: seed, children: t("Add the agents of the arena") })}` })}
-    <input ref=${input} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("File of personas")} onChange=${(/** @type {any} */ event) => event.currentTarget.files[0] && take(event.currentTarget.files[0])} />
-    <input ref=${agentInput} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("Agent file")} onChange=${(/** @type {any} */ event) => event.currentTarget.files[0] && takeAgent(event.currentTarget.files[0])} />
+    <input ref=${input} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("File of personas")} onChange=${(/** @type {any} */ event) => takeFiles(event).slice(0, 1).forEach(take)} />
+    <input ref=${agentInput} type="file" class="hidden" tabindex="-1" accept=".yaml,.yml,.json" aria-label=${t("Agent file")} onChange=${(/** @type {any} */ event) => takeFiles(event).slice(0, 1).forEach(takeAgent)} />
     ${h(Loaded, { of: loaded, show: (found) => found.length === 0 ? h(Empty, { children: html`<p>${t("The library is empty. Import a file of personas, or begin with the agents of the arena.")}</p>` })
       : html`<ul class="c-cards">${found.map((/** @type {any} */ one) => h(Card, { key: one.id, one: one.persona }))}</ul>` })}`;
 }
