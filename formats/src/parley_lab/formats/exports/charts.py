@@ -317,11 +317,11 @@ def _leaderboard(convention: str) -> _Wanted:
         f"leaderboard-{convention}",
         f"Leaderboard, {convention.replace('_', ' ')}",
         "leaderboard",
-        ("convention", "rank", "player", "score", "unit"),
+        ("convention", "rank", "player", "name", "score", "unit"),
         {
             "mark": "bar",
             "encoding": {
-                "y": {"field": "player", "type": "nominal", "sort": {"field": "rank"}, "title": None},
+                "y": {"field": "name", "type": "nominal", "sort": {"field": "rank"}, "title": None},
                 "x": {"field": "score", "type": "quantitative", "title": "score"},
             },
         },

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, Final
 
 from parley_lab.kinds import Json
@@ -39,6 +40,8 @@ _WHERE: Final = (
 )
 _ESTIMATE: Final = ("count", "missing", "mean", "deviation", "low", "high")
 _MOST_NAMED: Final = 3
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+"""Players are called by their ids."""
 ALL_ROUNDS: Final = "all"
 UNFLAGGED: Final = "unflagged"
 
@@ -93,7 +96,7 @@ class GamesReporter(Reporter):
                 _games_table(self._games),
                 pairs,
                 _measures_table(games),
-                _leaderboard(games),
+                _leaderboard(games, self._called()),
                 self._cautions(games),
                 *(ReportTable(plot.name, plot.columns, plot.rows) for plot in drawn),
                 *self._over_alpha(games),
@@ -125,9 +128,11 @@ class GamesReporter(Reporter):
 
     def _lines(self, games: Sequence[PlayedGame]) -> Iterator[str]:
         for convention in CONVENTIONS:
-            yield from leaderboard_lines(_ranked(games, convention), convention, unit=_unit(games))
+            ranked = _ranked(games, convention)
+            yield from leaderboard_lines(ranked, convention, unit=_unit(games), names=self._called())
             yield ""
-        yield from heat_map_lines(cooperation_rates(games), "Cooperation" if self._is_dilemma else "First action")
+        word = "Cooperation" if self._is_dilemma else "First action"
+        yield from heat_map_lines(cooperation_rates(games), word, self._called())
         subjects: dict[str, list[str]] = {}
         for row in self._cautions(games).rows:
             subjects.setdefault(row["caution"], []).append(row["subject"])
@@ -191,13 +196,14 @@ def _ranked(games: Sequence[PlayedGame], convention: Convention) -> list[Rank]:
     )
 
 
-def _leaderboard(games: Sequence[PlayedGame]) -> ReportTable:
+def _leaderboard(games: Sequence[PlayedGame], names: Mapping[str, str]) -> ReportTable:
     """The total follows the convention for points, whatever the lengths of games."""
     rows = []
     for convention in CONVENTIONS:
         totals = {one.player: one.score for one in standings(scores(games), convention)}
         for one in _ranked(games, convention):
-            rows.append({"convention": convention, **asdict(one), "unit": _unit(games), "total": totals[one.player]})
+            called = {"name": names.get(one.player, one.player), "total": totals[one.player]}
+            rows.append({"convention": convention, **asdict(one), "unit": _unit(games), **called})
     return ReportTable("leaderboard", tuple(rows[0]), tuple(rows))
 
 
@@ -227,29 +233,35 @@ def over_alpha(games: Iterable[tuple[Alphas, PlayedGame]], names: Mapping[str, s
     ]
 
 
-def leaderboard_lines(found: Sequence[Rank], convention: Convention, *, unit: str = "points") -> Iterator[str]:
+def leaderboard_lines(
+    found: Sequence[Rank], convention: Convention, *, unit: str = "points", names: Mapping[str, str] = NO_NAMES
+) -> Iterator[str]:
     """One line for each player, below one with the convention."""
     if unit == "points":
         yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
     else:
         yield f"Leaderboard, {convention}, {unit}: {CONVENTIONS[convention].replace('sum over', 'mean over')}"
-    width = max((len(standing.player) for standing in found), default=0)
+    called = {standing.player: names.get(standing.player, standing.player) for standing in found}
+    width = max(map(len, called.values()), default=0)
     is_even = len({standing.pairings for standing in found}) <= 1
     for standing in found:
         weight = "" if is_even else f"  of {standing.pairings} {'pairing' if standing.pairings == 1 else 'pairings'}"
-        yield f"{standing.rank:>3}. {standing.player:<{width}}  {standing.score:>10.2f}{weight}"
+        yield f"{standing.rank:>3}. {called[standing.player]:<{width}}  {standing.score:>10.2f}{weight}"
     if not is_even:
         yield "     Not all met the same number of opponents: compare these scores with care."
 
 
-def heat_map_lines(rates: Mapping[tuple[str, str], float], word: str = "Cooperation") -> Iterator[str]:
+def heat_map_lines(
+    rates: Mapping[tuple[str, str], float], word: str = "Cooperation", names: Mapping[str, str] = NO_NAMES
+) -> Iterator[str]:
     """A row for each player, a column for each opponent: how often the player cooperates, in per cent and shades."""
     players = sorted({player for player, _ in rates})
-    width = max(map(len, players), default=0)
+    called = [names.get(player, player) for player in players]
+    width = max(map(len, called), default=0)
     yield f"{word} of the player in the row with the opponent in the column, in per cent:"
-    for number, player in enumerate(players, start=1):
+    for number, (player, name) in enumerate(zip(players, called, strict=True), start=1):
         cells = " ".join(_cell(rates.get((player, opponent))) for opponent in players)
-        yield f"{number:>3} {player:<{width}} {cells}"
+        yield f"{number:>3} {name:<{width}} {cells}"
     yield f"{'':>{width + 4}} " + " ".join(f"{number:^5}" for number, _ in enumerate(players, start=1))
 
 

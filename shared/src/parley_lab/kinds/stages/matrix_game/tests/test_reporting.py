@@ -230,3 +230,23 @@ def test_figures_read_the_games_as_often_whatever_the_number_of_pairings() -> No
         plots(games, {}, is_dilemma=True)
 
     assert few.reads == many.reads > 0
+
+
+def test_a_leaderboard_has_the_names_of_players_beside_their_ids_where_they_are_their_own() -> None:
+    named = [*rows("TFT", "ALLD", "c1", name_a="Ada", name_b="Ben")]
+    alike = [*rows("TFT", "ALLD", "c1", name_a="Fox", name_b="Fox")]
+    reporter = GamesReporter(["game"])
+    reporter.add(named)
+    report = reporter.report()
+    assert report is not None
+
+    boards = [reported(one)["leaderboard"][:2] for one in (named, alike)]
+
+    assert [[(row["player"], row["name"]) for row in board] for board in boards] == [
+        [("ALLD", "Ben"), ("TFT", "Ada")],
+        [("ALLD", "ALLD"), ("TFT", "TFT")],
+    ]
+    told = [line.split()[1] for line in report.lines if line[:4].strip() in ("1.", "2.")]
+    assert told[:2] == ["Ben", "Ada"]
+    heat = [line.split()[1] for line in report.lines if line[:4].strip() in ("1", "2") and "%" in line]
+    assert heat == ["Ben", "Ada"]
