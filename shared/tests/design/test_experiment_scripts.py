@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
-from parley_lab.design import load
+from parley_lab.design import load, validate
 from parley_lab.design.providers import models_used
 
 GAME = {"id": "game", "kind": "matrix_game", "horizon": {"type": "fixed", "rounds": 5}}
@@ -96,3 +96,20 @@ def test_what_is_no_dilemma_is_refused_unless_it_is_exploratory(payoffs: dict[st
 
 def test_named_actions_are_not_counterbalanced() -> None:
     assert "counterbalance" in problems(file(TFT, stage={**GAME, "counterbalance": True}))[0]
+
+
+@pytest.mark.parametrize("name", ["talk", "group_interview"])
+def test_a_script_for_a_stage_whose_kind_has_none_is_refused(name: str) -> None:
+    task = {"id": "hello", "type": "discussion", "variable": "hello", "text": "Hello."}
+    stage = {"id": "talk", "kind": "group_interview", "roles": [{"label": "A"}], "tasks": [task]}
+    persona = {"id": "ana", "script": {name: {"answers": {"hello": "Hi"}}}}
+    cohorts = [{"seats": [{"persona": "ana"}]}]
+    file = {"parley": 1, "name": "A", "stages": [stage], "personas": [persona], "cohorts": cohorts}
+
+    with pytest.raises(InvalidInput) as refused:
+        validate(file)
+
+    assert [str(one) for one in refused.value.problems] == [
+        f"personas[0] (ana).script.{name}: a stage of the kind group_interview follows no script. "
+        "Take the script out, and let a model speak for the persona."
+    ]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from parley_lab.base import rules
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.base.meant_names import one_of, unknown
 from parley_lab.contracts.experiment import Persona, StageConfig
 from parley_lab.contracts.prompt_items import ALL_STAGES, THIS_STAGE, Item, StageContext, walk
@@ -116,8 +116,16 @@ def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
             continue
         place = f"script.{name or stage.id}"
         scripts = parts_of(stage).scripts
+        if scripts is None and name is not None:
+            yield _no_script(place, stage.kind)
         for problem in () if scripts is None else scripts.problems(None if name is None else persona.script[name]):
             yield replace(problem, where=f"{place}.{problem.where}" if problem.where else place)
+
+
+def _no_script(where: str, kind: str) -> Problem:
+    wrong = f"a stage of the kind {kind} follows no script"
+    hint = "Take the script out, and let a model speak for the persona."
+    return Problem(where, "a script", "no script for this stage", wrong, hint, code=IN_WORDS)
 
 
 def _in_mock(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
