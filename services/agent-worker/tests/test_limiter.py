@@ -13,7 +13,7 @@ from parley_lab.agent_worker.settings import WorkerSettings
 from parley_lab.agent_worker.thinking import Thinker
 from parley_lab.base.clock import Clock, SystemClock
 from parley_lab.base.urgency import Urgency, urgency
-from parley_lab.contracts.limits import LEASE_SECONDS, Demand, Grant, Limit
+from parley_lab.contracts.limits import LEASE_SECONDS, RETURN_SECONDS, Demand, Grant, Limit
 from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from parley_lab.drafts import limits as rows
 from parley_lab.store.session import Database, Session
@@ -140,6 +140,70 @@ async def test_tokens_that_a_call_did_not_use_are_there_for_the_next(
     await limiter.admit("openai", smaller, patience_seconds=0)
 
     assert closed.value.wait_seconds > 50
+
+
+def request_of(tokens: int, path: str) -> ModelRequest:
+    """A call that is estimated at so many tokens."""
+    return a_request("", max_tokens=tokens).model_copy(update={"path": path})
+
+
+async def test_small_calls_go_on_behind_a_big_one_which_gets_in_after_a_minute(
+    limiters: MakeLimiters, fake_clock: FakeClock
+) -> None:
+    ours, theirs = limiters(2, fake_clock, tokens_per_minute=1_000)
+    permit = await ours.admit("openai", request_of(500, "first"), patience_seconds=0)
+    permit.give_back(None)
+    big = asyncio.create_task(ours.admit("openai", request_of(800, "big"), patience_seconds=300))
+    await asyncio.sleep(0)
+
+    small = 0
+    for second in range(63):
+        small += await admitted(ours, 1, request_of(10, f"ours/{second}")) + await admitted(
+            theirs, 1, request_of(10, "theirs")
+        )
+        assert ours.closed_seconds("openai", "any") == 0 or small >= 18
+        fake_clock.advance(1)
+    fake_clock.advance(1)
+    await admitted(ours, 1, request_of(1, "last"))
+
+    assert 10 <= small <= 20
+    async with asyncio.timeout(5):
+        (await big).give_back(None)
+
+
+async def test_a_big_call_that_was_sent_away_finds_its_room_kept(limiters: MakeLimiters, fake_clock: FakeClock) -> None:
+    (limiter,) = limiters(1, fake_clock, tokens_per_minute=1_000)
+    permit = await limiter.admit("openai", request_of(500, "first"), patience_seconds=0)
+    permit.give_back(None)
+    with pytest.raises(Closed) as closed:
+        await limiter.admit("openai", request_of(800, "big"), patience_seconds=5)
+    small = await admitted(limiter, 40, request_of(10, "small"))
+    shut = limiter.closed_seconds("openai", "any"), limiter.closed_seconds("openai", "any", "big")
+    fake_clock.advance(closed.value.wait_seconds)
+    later = await admitted(limiter, 40, request_of(10, "small"))
+
+    permit = await limiter.admit("openai", request_of(800, "big"), patience_seconds=5)
+    permit.give_back(None)
+
+    assert closed.value.has_room_then
+    assert (small, later) == (20, 20)
+    assert shut[0] > 50
+    assert shut[1] == 0
+
+
+async def test_room_is_kept_no_longer_than_a_call_takes_to_come_again(
+    limiters: MakeLimiters, fake_clock: FakeClock
+) -> None:
+    ours, theirs = limiters(2, fake_clock, tokens_per_minute=1_000)
+    permit = await ours.admit("openai", request_of(500, "first"), patience_seconds=0)
+    permit.give_back(None)
+    with pytest.raises(Closed) as closed:
+        await ours.admit("openai", request_of(1_000, "big"), patience_seconds=5)
+    kept = await admitted(theirs, 10, request_of(10, "small"))
+    fake_clock.advance(closed.value.wait_seconds + RETURN_SECONDS + 1)
+
+    assert kept == 0
+    assert await admitted(theirs, 100, request_of(10, "small")) > 80
 
 
 async def test_places_of_a_worker_that_died_come_back_when_its_lease_ends(

@@ -12,6 +12,7 @@ from parley_lab.base.errors import SettingsInvalid
 from parley_lab.contracts.limits import LEASE_SECONDS, PERMIT_SECONDS, Demand, Limit, exchange, names_of, read_limits
 
 START = 1_000_000.0
+TOKENS = Limit(tokens_per_minute=1_000)
 KEY = Limit(concurrent_calls=7, requests_per_minute=20, tokens_per_minute=1_000)
 
 
@@ -107,6 +108,47 @@ def test_tokens_that_were_guessed_wrong_are_put_right() -> None:
     _, after_less = exchange(less, KEY, Demand("b", tokens=900, first_tokens=1), START + 2)
 
     assert (after_more.tokens, after_less.tokens) == (100, 900)
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 1_000), st.lists(st.integers(1, 300), min_size=1, max_size=4), st.integers(2, 9))
+def test_a_call_of_any_size_gets_in_a_minute_after_those_that_had_no_room_before_it(
+    size: int, others: list[int], every: int
+) -> None:
+    state: Any = {}
+    used: list[tuple[int, int]] = []
+    served_at = None
+    longest = (len(others) + 1) * 64 + 2 * every
+    for second in range(0, 70 + longest, every):
+        for number, tokens in enumerate(others):
+            asked = Demand(f"w{number}", tokens=tokens, first_tokens=tokens, reserve_tokens=tokens, least_tokens=1)
+            state, grant = exchange(state, TOKENS, asked, START + second)
+            used.append((second, grant.tokens))
+        if second >= 70 and served_at is None:
+            big = Demand("big", tokens=size, first_tokens=size, reserve_tokens=size)
+            state, grant = exchange(state, TOKENS, big, START + second)
+            used.append((second, grant.tokens))
+            served_at = second if grant.tokens else None
+
+    assert served_at is not None
+    for second, _ in used:
+        assert sum(tokens for at, tokens in used if second - 60 < at <= second) <= 1_000
+
+
+def test_calls_go_on_beside_one_that_waits_for_its_tokens() -> None:
+    state, _ = exchange({}, TOKENS, Demand("a", tokens=500, first_tokens=500), START)
+    big = Demand("big", tokens=830, first_tokens=800, next_tokens=30, least_tokens=30, reserve_tokens=800)
+    state, beside = exchange(state, TOKENS, big, START + 1)
+    small = Demand("b", tokens=300, first_tokens=10, least_tokens=10)
+    state, other = exchange(state, TOKENS, small, START + 2)
+    state, shut = exchange(state, TOKENS, small, START + 3)
+    _, served = exchange(state, TOKENS, big, START + 63)
+
+    assert (beside.tokens, beside.next_wait_seconds, beside.least_wait_seconds) == (30, 0, 0)
+    assert other.tokens == 170
+    assert shut.tokens == 0
+    assert shut.least_wait_seconds == pytest.approx(61)
+    assert served.tokens == 800
 
 
 def test_places_of_a_dead_worker_are_free_when_its_lease_has_run_out() -> None:

@@ -135,7 +135,8 @@ class Calling:
             Closed: there is no room.
         """
         account = _account(lease)
-        wait = self._limiter.closed_seconds(account, lease.agent.model.model)
+        path = _call_path(lease, lease.calls_made + 1)
+        wait = self._limiter.closed_seconds(account, lease.agent.model.model, path)
         if wait > self._settings.limit_patience_seconds:
             raise Closed(account, wait)
         if _is_repetition(lease, is_a_try) and not self._budget.has_room(account, self._clock.now()):
@@ -266,7 +267,7 @@ class Calling:
             settings = settings.model_copy(update={"timeout_seconds": timeout})
             most_tokens = most_reply_tokens(settings, prompt.purpose, prompt.reply_schema)
         return ModelRequest.model_construct(
-            path=f"{lease.path}/call:{number}",
+            path=_call_path(lease, number),
             seed=lease.seed,
             settings=settings,
             messages=messages,
@@ -324,6 +325,10 @@ def _view_from(look: asyncio.Task[OwnView] | None) -> OwnView | None:
 def _is_awaited(lease: Lease) -> bool:
     """Whether other members wait for the reply."""
     return lease.thread_id is not None or parts_of(lease.stage).state is not None
+
+
+def _call_path(lease: Lease, number: int) -> str:
+    return f"{lease.path}/call:{number}"
 
 
 def _is_repetition(lease: Lease, is_a_try: bool) -> bool:

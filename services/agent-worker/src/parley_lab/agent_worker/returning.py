@@ -76,7 +76,7 @@ class Returning:
     async def put_off(self, lease: drafts.Lease, closed: Closed) -> None:
         """Put back a draft for which no model was called, which is no attempt."""
         spread = seeds.rng(lease.seed, f"{lease.path}/room").uniform(1.0, 2.0)
-        wait = closed.wait_seconds * spread
+        wait = closed.wait_seconds * (1.0 if closed.has_room_then else spread)
         await self.give_back(lease, wait, str(closed), counts=False)
         self._later(wait + TIMER_MARGIN_SECONDS, lambda: self._work_on(lease.draft_id))
 
