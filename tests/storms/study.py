@@ -19,6 +19,8 @@ def mixed(seed: int, cohorts: int, turn_taking: str) -> Json:
         "parley": 1,
         "name": f"Storm {seed}",
         "seed": seed,
+        # Each stream is checked to the last message, also where its reader has gone on.
+        "look_back": "all",
         "pace": "live",
         "model_mode": "real",
         "personas": [
@@ -77,6 +79,7 @@ def lone_talks(seed: int) -> Json:
         "parley": 1,
         "name": "Canaries",
         "seed": seed,
+        "look_back": "all",
         "pace": "live",
         "model_mode": "real",
         "personas": [_persona("guide", max_responses=5)],

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from parley_lab.gateway.testing import Api
+from parley_lab.gateway.testing.streams import listening, say, until
 
 pytestmark = pytest.mark.postgres
 
@@ -79,6 +80,68 @@ async def test_a_stage_may_say_it_itself_and_texts_are_the_usual(api: Api) -> No
     ]
     assert (texts["description"], [one["title"] for one in texts["questions"]]) == ("About you.", ["Why?"])
     assert [one["look_back"] for one in marks] == ["none", "texts", "all", "all"]
+
+
+@pytest.mark.parametrize(("look_back", "is_told"), [("all", True), ("texts", False), ("none", False)])
+async def test_the_stream_repeats_a_conversation_that_people_may_look_back_at(
+    api: Api, look_back: str, is_told: bool
+) -> None:
+    token, _ = await through(api, look_back=look_back)
+
+    events = (await api.participant(token, "GET", "/v1/me/stream?wait=false&after=start")).text
+
+    assert ("Good morning" in events, "event: message.created" in events) == (is_told, is_told)
+    assert "event: member.moved" in events
+
+
+async def test_a_conversation_goes_on_without_those_who_left_its_stage_and_may_not_look_back(
+    api: Api, address: str
+) -> None:
+    experiment_id = await api.running(
+        stages=STAGES, cohorts=[{"seats": [{"open": True, "count": 2}]}], look_back="texts"
+    )
+    ada, bo = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Bo")
+    for token in (ada, bo):
+        await api.advance(token, "read")
+        await api.advance(token, "ask", {"why": "Because"})
+    await api.settle(experiment_id)
+
+    async with listening(address, "/v1/me/stream", bo) as bos, listening(address, "/v1/me/stream", ada) as adas:
+        await say(api, ada, "Early")
+        heard = await until(bos, "message.created")
+        again = (await api.participant(bo, "GET", "/v1/me/stream?wait=false&after=start")).text
+        await api.advance(bo, "talk")
+        await until(bos, "member.moved")
+        await say(api, ada, "Late")
+        of_ada = [(await until(adas, "message.created"))[-1].data["data"]["text"] for _ in range(3)]
+        await api.participant(ada, "POST", "/v1/me/leave", json={})
+        later = await until(bos, "member.left")
+
+    assert of_ada == ["Early", "Bo has left the chat.", "Late"]
+    assert heard[-1].data["data"]["text"] == "Early"
+    assert "Early" in again
+    assert [one.type for one in later if one.type.startswith(("message", "thread"))] == []
+
+
+async def test_a_stream_hides_who_types_where_its_reader_may_not_look_back(api: Api, address: str) -> None:
+    experiment_id = await api.running(
+        stages=STAGES, cohorts=[{"seats": [{"open": True, "count": 2}]}], look_back="texts"
+    )
+    ada, bo = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Bo")
+    for token in (ada, bo):
+        await api.advance(token, "read")
+        await api.advance(token, "ask", {"why": "Because"})
+    await api.settle(experiment_id)
+    thread = (await api.participant(ada, "GET", "/v1/me/stages/talk")).json()["thread"]["id"]
+    await api.advance(bo, "talk")
+
+    async with listening(address, "/v1/me/stream", bo) as bos:
+        await api.participant(ada, "POST", f"/v1/me/threads/{thread}/typing", json={"is_typing": True})
+        await api.participant(ada, "POST", f"/v1/me/threads/{thread}/typing", json={"is_typing": False})
+        await api.participant(ada, "POST", "/v1/me/leave", json={})
+        told = await until(bos, "member.left")
+
+    assert "thread.typing" not in [one.type for one in told]
 
 
 async def test_the_names_of_coming_stages_are_not_told(api: Api) -> None:

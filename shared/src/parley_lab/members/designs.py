@@ -1,6 +1,7 @@
 """Resolved designs: the experiment of an arm, read once per process and version."""
 
 from collections.abc import Mapping
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
@@ -52,6 +53,21 @@ def _make_room(ended: set[UUID]) -> None:
         del _cache[key]
     while len(_cache) >= _CACHE_SIZE:
         del _cache[next(iter(_cache))]
+
+
+_OWN: Final = text(
+    """
+    SELECT e.id, e.version, coalesce(m.treatment_id, c.treatment_id) AS treatment_id
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE m.id = :member_id
+    """
+)
+
+
+async def design_of(session: ReadSession, member_id: UUID) -> Resolved:
+    """The design of this member's arm; its texts have no values of the member's own. The member must be there."""
+    row = await session.one(_OWN, {"member_id": member_id})
+    return await design(session, row.id, row.version, row.treatment_id)
 
 
 async def stage_of(

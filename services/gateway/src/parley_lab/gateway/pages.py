@@ -8,6 +8,7 @@ from uuid import UUID
 from parley_lab.base.errors import Conflict, InvalidInput, Problem
 from parley_lab.contracts.experiment import STILL_THERE, LookBack, Profile, StageConfig
 from parley_lab.contracts.lives import OUT, OUTCOMES, STILL_IN
+from parley_lab.design import Resolved
 from parley_lab.gateway.cursors import cohort_cursor, cohort_cursor_text
 from parley_lab.gateway.resources.members import ProfileResource
 from parley_lab.gateway.resources.participants import (
@@ -187,6 +188,11 @@ def look_back_of(stage: StageConfig) -> LookBack:
         return "all"
     # A run that was stored before there was such a rule.
     return stage.look_back or "all"
+
+
+def withheld_in(design: Resolved) -> frozenset[str]:
+    """The stages whose conversations are closed to those who have gone on from there."""
+    return frozenset(stage.id for stage in design.stages if look_back_of(stage) != "all")
 
 
 def page(standing: Standing, stay: StayTimes | None, shell: Shell, now: datetime) -> Page:

@@ -1,6 +1,6 @@
 """What a member's stream shows: what REST would give the member, too, at every event that passes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 import orjson
@@ -16,10 +16,13 @@ from parley_lab.talk.pages import Bearer
 class MemberVisibility:
     """What one member may see of the events that pass, which move the member on or take them out themselves."""
 
-    def __init__(self, reader: Bearer, typing_now: Callable[[], Iterable[TypingFrame]] = tuple) -> None:
-        """`reader`: where the member is after every event that is older than the stream. `typing_now`: who types in
-        the cohort at that moment."""
+    def __init__(
+        self, reader: Bearer, withheld: Collection[str], typing_now: Callable[[], Iterable[TypingFrame]] = tuple
+    ) -> None:
+        """`reader`: where the member is after every event that is older than the stream. `withheld`: the stages whose
+        conversations the member reads no more after going on. `typing_now`: who types in the cohort at that moment."""
         self._reader = reader
+        self._withheld = withheld
         self._typing_now = typing_now
         self._is_void = False
 
@@ -47,12 +50,12 @@ class MemberVisibility:
         """Who types in the conversations that the member has come to: what was told of them before was not for them."""
         typing = (frame for frame in self._typing_now() if self._may_see_typing(frame))
         return b"".join(
-            frame.for_members for frame in typing if not before.may_read_thread(frame.hint.stage_id, frame.hint.scope)
+            frame.for_members for frame in typing if not self._reads(before, frame.hint.stage_id, frame.hint.scope)
         )
 
     def _may_see_typing(self, frame: TypingFrame) -> bool:
         is_own = frame.hint.member_id == self._reader.member_id
-        return not is_own and self._reader.may_read_thread(frame.hint.stage_id, frame.hint.scope)
+        return not is_own and self._reads(self._reader, frame.hint.stage_id, frame.hint.scope)
 
     def _may_see(self, event: EventRow) -> bool:
         if event.public is None or not may_read(self._reader.member_id, author=None, audience=event.audience):
@@ -61,7 +64,12 @@ class MemberVisibility:
             return True
         if event.thread_stage_id is None or event.thread_scope is None:
             return False
-        return self._reader.may_read_thread(event.thread_stage_id, event.thread_scope)
+        return self._reads(self._reader, event.thread_stage_id, event.thread_scope)
+
+    def _reads(self, reader: Bearer, stage_id: str, scope: str) -> bool:
+        """Whether the member reads this conversation, by the rule of `GET /v1/me/threads/{id}/messages`."""
+        is_closed = stage_id in self._withheld and reader.is_beyond(stage_id)
+        return not is_closed and reader.may_read_thread(stage_id, scope)
 
 
 def _is_void(reader: Bearer, event: EventRow) -> bool:

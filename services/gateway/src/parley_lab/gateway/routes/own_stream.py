@@ -1,6 +1,6 @@
 """The live stream of a participant, and what all live streams have in common."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -12,9 +12,11 @@ from parley_lab.base.errors import Conflict, Unavailable
 from parley_lab.gateway import cursors
 from parley_lab.gateway.context import Context, InContext, ParticipantsStream
 from parley_lab.gateway.live import RETRY_MS
+from parley_lab.gateway.pages import withheld_in
 from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.streaming import EventStream
 from parley_lab.gateway.visibility import MemberVisibility
+from parley_lab.members.designs import design_of
 from parley_lab.people import viewing
 from parley_lab.talk import pages as reads
 
@@ -85,6 +87,7 @@ async def stream(
         # Before the reader: what happens to them in between is in the stream.
         newest = await reads.cursor_of(session, who.key)
         reader = await reads.bearer(session, who.key)
+        withheld = withheld_in(await design_of(session, reader.member_id))
     if reader.is_out:
         raise Conflict("You are not taking part any more.", reason="not_in_progress")
     cursor = last_event_id or after
@@ -93,10 +96,10 @@ async def stream(
     # What happened before the member came to this cohort is not theirs.
     position = max(position, reader.entered_seq)
     if not wait:
-        events = _events_until_now(context, reader, position)
+        events = _events_until_now(context, reader, withheld, position)
         return EventStream(_in_presence(context, reader, events) if who.until is None else events)
     if who.until is None:
-        return EventStream(_in_presence(context, reader, _events_of(context, reader, position)))
+        return EventStream(_in_presence(context, reader, _events_of(context, reader, withheld, position)))
 
     async def look() -> bool:
         """Whether lab staff may look on still."""
@@ -105,7 +108,7 @@ async def stream(
                 return await viewing.is_valid(session, who.view, context.clock.now())
         return True
 
-    return EventStream(_until(context, who.until, _events_of(context, reader, position, look)))
+    return EventStream(_until(context, who.until, _events_of(context, reader, withheld, position, look)))
 
 
 async def _in_presence(
@@ -129,9 +132,13 @@ async def _until(context: Context, until: datetime, events: AsyncGenerator[bytes
 
 
 async def _events_of(
-    context: Context, reader: reads.Bearer, position: int, look: Callable[[], Awaitable[bool]] | None = None
+    context: Context,
+    reader: reads.Bearer,
+    withheld: Collection[str],
+    position: int,
+    look: Callable[[], Awaitable[bool]] | None = None,
 ) -> AsyncGenerator[bytes, None]:
-    visibility = MemberVisibility(reader, lambda: context.live.typing_in(reader.cohort_id))
+    visibility = MemberVisibility(reader, withheld, lambda: context.live.typing_in(reader.cohort_id))
     yield _beginning(reader, position)
     async with aclosing(context.live.follow({reader.cohort_id: position}, visibility.see, look=look)) as chunks:
         async for chunk in chunks:
@@ -140,8 +147,10 @@ async def _events_of(
                 return
 
 
-async def _events_until_now(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
-    visibility = MemberVisibility(reader)
+async def _events_until_now(
+    context: Context, reader: reads.Bearer, withheld: Collection[str], position: int
+) -> AsyncGenerator[bytes, None]:
+    visibility = MemberVisibility(reader, withheld)
     yield _beginning(reader, position)
     async with aclosing(context.live.catch_up({reader.cohort_id: position}, visibility.see)) as chunks:
         async for chunk in chunks:
