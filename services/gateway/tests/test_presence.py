@@ -354,7 +354,7 @@ async def test_the_time_of_a_check_begins_at_once_for_a_person_who_has_had_no_st
     )
     ada = await api.join(experiment_id)
     assert (await api.participant(ada, "GET", "/v1/me")).status_code == 200
-    await presence(api).beat()
+    await presence(api).note_asked()
     (member,) = await rows(api, "SELECT m.id FROM members m JOIN presence p ON p.member_id = m.id")
     await api.experimenter("POST", f"/v1/members/{member.id}/check")
 
