@@ -127,6 +127,32 @@ def test_every_single_form_of_a_field_is_read(meant: Values, data: st.DataObject
     assert read(Page, parsed).model_dump() == meant
 
 
+class Vote(Reply):
+    vote: option(WORDS)  # type: ignore[valid-type]
+
+
+OTHER_NAMES = st.sampled_from(["vote", "choice", "decision", "selected", "answer", "value", "option", "action"])
+
+
+@given(st.permutations(sorted(WORDS)), st.booleans(), OTHER_NAMES, OTHER_NAMES, st.data())
+def test_one_answer_under_other_names_is_read_as_that_or_refused(
+    options: list[str], are_equal: bool, name: str, second: str, data: st.DataObject
+) -> None:
+    meant, other = options[0], options[0] if are_equal else options[1]
+    forms = st.sampled_from(VOTES)
+    written = {second: data.draw(forms, "second")(other), name: data.draw(forms, "first")(meant)}
+    draft = json.dumps({"vote": other})
+    text = data.draw(st.sampled_from(TEXTS), "around")(json.dumps(written), draft)
+
+    status, parsed, _ = judge(text, "", "stop", ("vote",))
+    try:
+        found = read(Vote, parsed).vote if status == "ok" else None
+    except ValidationError:
+        found = None
+
+    assert found in ((None, meant) if are_equal or name == second else (None,))
+
+
 LINES = st.lists(
     st.sampled_from(
         [
