@@ -14,6 +14,7 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.design import Experiment, load, resolve
 from parley_lab.design.allocation import allocate
 from parley_lab.design.library import named_personas
+from parley_lab.design.pairings import LONGEST_ID, with_pairings
 from parley_lab.design.reading import read
 from parley_lab.kinds import Json, Member
 from parley_lab.kinds.stages import parts_of
@@ -182,3 +183,25 @@ def test_further_replicates_do_not_change_the_first_ones(replicates: int) -> Non
 
     few = drawn(replicates)
     assert {name: drawn(replicates + 3)[name] for name in few} == few
+
+
+def test_levels_stay_at_the_end_of_long_ids_so_that_matched_draws_find_the_pair() -> None:
+    pairs = {"stage": "game", "pairs": [{"seats": ["a" * 40, "b" * 40]}]}
+    fields = {"chat": {"with": True, "without": False}}
+
+    arms = with_pairings({"pairings": {**pairs, "factors": fields}, "stages": [{"id": "game"}]})["treatments"]
+
+    found = {arm["id"].removesuffix(f"-{arm['levels']['chat']}") for arm in arms}
+    assert len(found) == 1
+    assert all(len(arm["id"]) <= LONGEST_ID for arm in arms)
+
+
+def test_levels_that_leave_no_room_for_a_pair_are_refused() -> None:
+    levels = {"x" * 50: True, "y": False}
+    file = {
+        "pairings": {"stage": "game", "pairs": [{"seats": ["a", "b"]}], "factors": {"chat": levels}},
+        "stages": [{"id": "game"}],
+    }
+
+    with pytest.raises(InvalidInput, match="ids of levels with 51 characters together"):
+        with_pairings(file)

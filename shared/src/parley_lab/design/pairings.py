@@ -23,6 +23,7 @@ from parley_lab.design.treatments import merged
 Json = Any
 LONGEST_ID: Final = 58
 """Leaves room for the number of a replicate."""
+_SHORTEST_PAIR: Final = 18
 PERSON: Final = "person"
 MAX_ARMS: Final = 20_000
 """The arms of more than two hundred players, each against each."""
@@ -92,11 +93,12 @@ def _placed(problem: Problem, names: Mapping[str, str]) -> Problem:
 class _Arm:
     """One meeting in one cell of the design."""
 
-    def __init__(self, where: str, meeting: Meeting, cell: Sequence[tuple[str, Level]]) -> None:
+    def __init__(self, where: str, meeting: Meeting, cell: Sequence[tuple[str, Level]], room: int) -> None:
+        """`room`: how long the name of a pair may be, so that all its levels are at the end of every id."""
         self.where, self.meeting = where, meeting
         self._cell = cell
         named = meeting.id or f"{_id_of(meeting.seats[0])}-vs-{_id_of(meeting.seats[1])}"
-        self.id = _shortened("-".join([named, *(level.id for _, level in cell)]))
+        self.id = "-".join([_shortened(named, room), *(level.id for _, level in cell)])
 
     def treatment(self, pairings: Pairings, names: Mapping[str, str]) -> dict[str, Json]:
         fields = merged({}, self.meeting.settings)
@@ -128,9 +130,14 @@ def _count(pairings: Pairings) -> int:
 
 def _arms(pairings: Pairings) -> Iterator[_Arm]:
     factors = [[(factor, level) for level in levels] for factor, levels in pairings.levels().items()]
+    room = LONGEST_ID - _longest_levels(pairings)
     for where, meeting in _meetings(pairings):
         for cell in product(*factors):
-            yield _Arm(where, meeting, cell)
+            yield _Arm(where, meeting, cell, room)
+
+
+def _longest_levels(pairings: Pairings) -> int:
+    return sum(1 + max((len(level.id) for level in levels), default=0) for levels in pairings.levels().values())
 
 
 def _meetings(pairings: Pairings) -> Iterator[tuple[str, Meeting]]:
@@ -168,6 +175,9 @@ def _problems(value: Mapping[str, Json], pairings: Pairings) -> Iterator[Problem
         yield Problem("pairings", f"{count} pairs, each in all its arms", f"at most {MAX_ARMS}")
     for factor, levels in pairings.levels().items():
         yield from _bad_levels(factor, levels)
+    if (longest := _longest_levels(pairings)) > LONGEST_ID - _SHORTEST_PAIR:
+        expected = f"shorter ids of levels: {LONGEST_ID - _SHORTEST_PAIR} characters for one of each factor"
+        yield Problem("pairings.factors", f"ids of levels with {longest} characters together", expected)
     for index, cohort in enumerate(_list(value.get("cohorts"))):
         if isinstance(cohort, Mapping) and cohort.get("treatment") is None:
             expected = "a treatment: those of pairings are for their own pairs"
@@ -209,11 +219,11 @@ def _id_of(seat: Player) -> str:
     return seat if isinstance(seat, str) else PERSON
 
 
-def _shortened(name: str) -> str:
+def _shortened(name: str, room: int) -> str:
     """A name that is too long, with its end replaced by a unique text."""
-    if len(name) <= LONGEST_ID:
+    if len(name) <= room:
         return name
-    return f"{name[: LONGEST_ID - 9]}-{sha256(name.encode()).hexdigest()[:8]}"
+    return f"{name[: room - 9]}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _is_id(value: str) -> bool:
