@@ -286,6 +286,30 @@ async def test_the_time_begins_when_the_stage_opens(api: Api) -> None:
     assert [(await me(api, one))["status"] for one in (first, second)] == ["dropped_out"] * 2
 
 
+async def test_the_time_begins_anew_for_a_person_who_moves_to_where_the_stage_is_not_open(api: Api) -> None:
+    two = {"seats": [{"open": True, "count": 2}]}
+    waiting = {**study(at_most_seconds=60), "cohorts": [two, two], "seat_again": []}
+    waiting["stages"][0]["progress"] = {"wait_for_all": True}
+    experiment_id = await api.running(**waiting)
+    first, *_ = [await api.join(experiment_id, name) for name in ("Ada", "Ben", "Cat")]
+    groups = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
+    await after(api, 10)
+    member = (await me(api, first))["member_id"]
+    await api.experimenter("POST", f"/v1/members/{member}/transfer", json={"cohort_id": groups[1]["id"]})
+    await api.participant(first, "POST", "/v1/me/transfer", json={"accept": True})
+    moved = await me(api, first)
+
+    await after(api, 600)
+    while_closed = (await me(api, first))["status"]
+    await api.join(experiment_id, "Dan")
+    await after(api, 59)
+    before = (await me(api, first))["status"]
+    await after(api, 1)
+
+    assert (moved["cohort_id"], moved["stage_id"]) == (groups[1]["id"], "ask")
+    assert (while_closed, before, (await me(api, first))["status"]) == ("in_progress", "in_progress", "dropped_out")
+
+
 async def test_who_is_asked_whether_they_are_there_goes_on_once_they_have_answered(api: Api) -> None:
     _, token = await there(api, at_most_seconds=60, then="go_on")
     member = (await me(api, token))["member_id"]

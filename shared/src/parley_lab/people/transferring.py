@@ -26,6 +26,7 @@ from parley_lab.members.held_cohorts import lag_of
 from parley_lab.members.names import tell_apart
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, standing_of
+from parley_lab.members.stays import LEAST, MOST, path_of
 from parley_lab.people.entering import Target, target_of
 from parley_lab.people.notices import send_notice
 from parley_lab.people.waits import WAITING
@@ -150,6 +151,13 @@ _MOVE: Final = text(
     WHERE member_id = :member_id AND stage_id = ANY(:own_stages)
     """  # noqa: S608 - put together from constants
 )
+# Settling arms a cancelled time again, in full, once the stage opens for the member there.
+_STOP_STAY: Final = text(
+    """
+    UPDATE timers SET state = 'cancelled'
+    WHERE member_id = :member_id AND path = ANY(:paths) AND state IN ('armed', 'held')
+    """
+)
 # Under the lock of their thread, which leaving it has taken.
 _DROP_DRAFTS: Final = text(
     """
@@ -231,11 +239,19 @@ async def move(
     moved = {"to_cohort_id": str(target.id)}
     _record(session, standing, "member.transferred", moved, now, cause=cause, actor=None, is_private=False)
     after = await standing_of(session, member_id)
+    await _stop_stay(session, after)
     arrived = {"from_cohort_id": str(standing.cohort_id)}
     _record(session, after, "member.arrived", arrived, now, cause=cause, actor=None)
     if after.member.player != "person":
         session.announce(Hint(AGENT_STEPS, "member.changed", str(member_id)))
     return after
+
+
+async def _stop_stay(session: Session, standing: Standing) -> None:
+    """Stop the times of a stage that is not open to the member where they are now."""
+    if standing.stage is not None and standing.is_locked:
+        paths = [path_of(standing.member.path, standing.stage.id, purpose) for purpose in (LEAST, MOST)]
+        await session.run(_STOP_STAY, {"member_id": standing.member.id, "paths": paths})
 
 
 def _own_stages(standing: Standing, target: Target) -> list[str]:
