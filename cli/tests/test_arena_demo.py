@@ -9,7 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-pytestmark = pytest.mark.postgres
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.timeout(300),
+    pytest.mark.waits(100, reason="a lab in a process of its own plays 84 games"),
+]
 
 DEMO = Path(__file__).parents[2] / "demos" / "arena.yaml"
 PLAYERS = ("alld", "coin", "cooperative", "forgiving", "selfish", "tft", "wsls")

@@ -182,7 +182,7 @@ def test_agents_that_people_cannot_follow_are_warned_of_and_forgiven(parley: Par
     validated = parley("validate", "quick.yaml")
 
     assert validated.returncode == 0
-    assert validated.stderr.startswith("Warning: line 7, stages[0] (talk): found agents that answer at once")
+    assert validated.stderr.startswith("Warning: line 7, stages[0] (talk): agents answer at once")
 
 
 def test_warnings_about_a_workbook_are_told_and_forgiven(parley: Parley, tmp_path: Path) -> None:

@@ -40,8 +40,14 @@ pace: live
 stages:
   - {id: talk, kind: group_chat}
 personas:
-  - {id: ada, profile: {name: Ada}, chat: {max_responses: 2, words_per_minute: 600}}
-  - {id: ben, profile: {name: Ben}, chat: {max_responses: 2, words_per_minute: 600}}
+  - id: ada
+    profile: {name: Ada}
+    chat: {max_responses: 2, words_per_minute: 600}
+    mock: {lines: [Ada begins to speak., Ada has said it all.]}
+  - id: ben
+    profile: {name: Ben}
+    chat: {max_responses: 2, words_per_minute: 600}
+    mock: {lines: [Ben begins to speak., Ben has said it all.]}
 cohorts:
   - seats: [{persona: ada}, {persona: ben}]
 """

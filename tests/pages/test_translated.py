@@ -121,5 +121,7 @@ async def test_names_stay_as_they_are_in_a_game(page: Page, context: BrowserCont
         await one.locator("main form button[type=submit]").first.click()
 
     await expect(page.get_by_text("Participant 2 (20)", exact=True)).to_be_visible()
-    await expect(page.get_by_text(re.compile(r"^Participant \d, Participant \d$"))).to_be_visible()
+    await expect(
+        page.get_by_text(re.compile(r"^Participant \d( \(you\))?, Participant \d( \(you\))?$"))
+    ).to_be_visible()
     await other.context.close()

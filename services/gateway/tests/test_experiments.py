@@ -99,7 +99,7 @@ async def test_a_check_warns_of_agents_that_people_cannot_follow(api: Api) -> No
     checked = (await api.experimenter("POST", "/v1/experiments/check", json=file)).json()
 
     (warning,) = validated["warnings"]
-    assert "agents that answer at once" in warning
+    assert "agents answer at once" in warning
     assert checked["warnings"] == [warning]
 
 

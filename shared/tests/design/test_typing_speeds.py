@@ -23,7 +23,7 @@ def warn(**changes: Any) -> list[tuple[str, str]]:
         **changes,
     }
     reading = Reading("buses.yaml", file)
-    return [(one.where, one.found) for one in reading.warnings_of(reading.experiment())]
+    return [(one.where, one.wrong) for one in reading.warnings_of(reading.experiment())]
 
 
 def test_two_agents_without_a_speed_beside_a_person_are_warned_of_with_what_to_write() -> None:
@@ -34,8 +34,8 @@ def test_two_agents_without_a_speed_beside_a_person_are_warned_of_with_what_to_w
     (warning,) = reading.warnings_of(reading.experiment())
 
     assert str(warning) == (
-        "stages[0] (talk): found agents that answer at once, and answer each other, faster than people can read (ana); "
-        "expected `chat: {words_per_minute: 60}` for each of them"
+        "stages[0] (talk): agents answer at once, and answer each other, faster than people can read (ana). "
+        "Write `chat: {words_per_minute: 60}` for each of them."
     )
 
 

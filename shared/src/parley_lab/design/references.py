@@ -115,8 +115,10 @@ def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
         if name is None and persona.player == "agent":
             continue
         place = f"script.{name or stage.id}"
-        scripts = parts_of(stage).scripts
-        if scripts is None and name is not None:
+        parts = parts_of(stage)
+        scripts = parts.scripts
+        # Where nobody is asked anything, as where names are drawn, a script has nothing to do and does no harm.
+        if scripts is None and name is not None and (parts.questions is not None or parts.talk is not None):
             yield _no_script(place, stage.kind)
         for problem in () if scripts is None else scripts.problems(None if name is None else persona.script[name]):
             yield replace(problem, where=f"{place}.{problem.where}" if problem.where else place)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.contracts.experiment import CohortPlan, Persona, StageConfig
 from parley_lab.design.document import Experiment, usual_typing_speed
 from parley_lab.design.treatments import Resolved, resolve
@@ -72,9 +72,9 @@ def _speed(persona: Persona, stage: StageConfig) -> float | None:
 
 def _warning(where: str, personas: Sequence[str]) -> Problem:
     more = f" and {len(personas) - _MOST_NAMED} more" if len(personas) > _MOST_NAMED else ""
-    return Problem(
-        where,
-        "agents that answer at once, and answer each other, faster than people can read "
-        f"({', '.join(personas[:_MOST_NAMED])}{more})",
-        "`chat: {words_per_minute: 60}` for each of them",
+    wrong = (
+        "agents answer at once, and answer each other, faster than people can read "
+        f"({', '.join(personas[:_MOST_NAMED])}{more})"
     )
+    expected = "`chat: {words_per_minute: 60}` for each of them"
+    return Problem(where, "agents without a speed", expected, wrong, f"Write {expected}.", code=IN_WORDS)
