@@ -165,7 +165,7 @@ async def test_an_arena_is_seeded_changed_paired_played_and_replayed_by_keys(
     await page.get_by_label("rounds", exact=True).press("Enter")
     await page.get_by_label("Games of each pair").fill("2")
     await page.get_by_label("Games of each pair").press("Enter")
-    await expect(page.get_by_text("not saved")).to_be_visible()
+    await expect(page.get_by_text("not saved", exact=True)).to_be_visible()
     assert await faults(page) == []
     await save(page)
     text = lab.ask("GET", source)["text"]
