@@ -6,13 +6,16 @@ from random import Random
 from time import monotonic
 from typing import Any, Final
 
+import psycopg
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from parley_lab.contracts.lives import OUT
 from parley_lab.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab
-from tests.pages.test_console import signed_in
+from tests.pages.test_console import desk, signed_in
+
+__all__ = ["desk"]
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -160,3 +163,21 @@ async def test_each_dot_is_where_the_list_says_after_a_cut(browser: Browser, lab
     await require_dots(page, lab, experiment_id)
     await expect(page.get_by_text("connection lost")).to_have_count(0)
     await context.close()
+
+
+async def test_an_end_between_the_reading_of_a_board_and_its_stream_is_seen(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    experiment_id = str(lab.started(STUDY)["id"])
+    page = await signed_in(desk, lab, "/console")
+
+    async def end_before(route: Route) -> None:
+        # Only the experiment ends now: events of its members would have the board read again.
+        with psycopg.connect(lab.database_url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("UPDATE experiments SET status = 'ended' WHERE id = %s", [experiment_id])
+        await route.continue_()
+
+    await page.route("**/stream?of=board*", end_before, times=1)
+    await page.goto(f"/console/e/{experiment_id}")
+
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible()

@@ -57,7 +57,8 @@ export class BoardState {
       if (isOver) return;
       if (cursor === null && !isMissing(this.error.value)) this.later(begin, BEGIN_AGAIN_MS);
       if (cursor === null) return;
-      stop = listen(`/experiments/${this.id}/stream?of=board`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
+      // Hints have no cursor: those from before the stream was open, or while it was cut, come with another reading.
+      stop = listen(`/experiments/${this.id}/stream?of=board`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor, onLive: () => this.readSoon() });
     };
     void begin();
     this.timers.tick = setInterval(() => this.tick(), 1000);
