@@ -98,8 +98,9 @@ EXCEPTIONS: Final = (
         says=r"Sign in with a code or with an API key\.",
     ),
     Excepted(
-        "Text without a visible character, or with characters that Postgres cannot hold, is refused with its place.",
-        says="text (that is more than white space|without NUL and without broken characters)",
+        "Text without a visible character, and what Postgres cannot hold, are refused with their place.",
+        says=r"text (that is more than white space|without NUL and without broken characters)"
+        r"|(text that can be stored|an integer from .+|a finite number, .+?)( is expected at .+)?",
     ),
 )
 
