@@ -117,7 +117,7 @@ def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
         place = f"script.{name or stage.id}"
         parts = parts_of(stage)
         scripts = parts.scripts
-        # Where nobody is asked anything, as where names are drawn, a script has nothing to do and does no harm.
+        # A stage that asks no one anything, such as one that draws names, leaves a script nothing to do: no harm.
         if scripts is None and name is not None and (parts.questions is not None or parts.talk is not None):
             yield _no_script(place, stage.kind)
         for problem in () if scripts is None else scripts.problems(None if name is None else persona.script[name]):
