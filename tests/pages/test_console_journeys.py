@@ -182,6 +182,8 @@ WAYS: Final = [
 ]
 
 
+# By keys it presses Tab some thousand times.
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("press", WAYS)
 async def test_the_day_of_a_study_with_four_people(desk: BrowserContext, lab: RunningLab, press: Press) -> None:
     """The experimenter helps, looks on, checks, pauses, continues, moves, removes, speaks, adds, locks and ends."""
