@@ -331,31 +331,26 @@ def number(bounds: Any, about: str = "") -> Any:
 
 def option(words: Mapping[str, str]) -> Any:
     """The type of one of these options: what each says, by its id."""
-
-    def read_option(value: object, info: ValidationInfo) -> object:
-        found = spellings.option(value, words) if is_reading(info) else None
-        return value if found is None else found
-
-    return Annotated[Literal[tuple(words)], BeforeValidator(read_option)]
+    return Annotated[Literal[tuple(words)], _read_by(spellings.option, words)]
 
 
 def options(words: Mapping[str, str], bounds: Any, *further: Any) -> Any:
     """The type of a list of these options with these bounds, a pydantic Field."""
-
-    def read_options(value: object, info: ValidationInfo) -> object:
-        found = spellings.options(value, words) if is_reading(info) else None
-        return value if found is None else found
-
     one: Any = Literal[tuple(words)]
-    return Annotated[list[one], bounds, *further, BeforeValidator(read_options)]
+    return Annotated[list[one], bounds, *further, _read_by(spellings.options, words)]
 
 
 def order(words: Mapping[str, str], bounds: Any, *further: Any) -> Any:
     """The type of an order of these options with these bounds, a pydantic Field: what each says, by its id."""
+    one: Any = Literal[tuple(words)]
+    return Annotated[list[one], bounds, *further, _read_by(orders.order, words)]
 
-    def read_order(value: object, info: ValidationInfo) -> object:
-        found = orders.order(value, words) if is_reading(info) else None
+
+def _read_by(find: Callable[[object, Mapping[str, str]], object | None], words: Mapping[str, str]) -> BeforeValidator:
+    """Takes what `find` finds in the value of a reply; other values, and those without a plain one, stay."""
+
+    def read_value(value: object, info: ValidationInfo) -> object:
+        found = find(value, words) if is_reading(info) else None
         return value if found is None else found
 
-    one: Any = Literal[tuple(words)]
-    return Annotated[list[one], bounds, *further, BeforeValidator(read_order)]
+    return BeforeValidator(read_value)
