@@ -94,9 +94,8 @@ async def test_the_stream_repeats_a_conversation_that_people_may_look_back_at(
     assert "event: member.moved" in events
 
 
-async def test_a_conversation_goes_on_without_those_who_left_its_stage_and_may_not_look_back(
-    api: Api, address: str
-) -> None:
+async def two_who_talk(api: Api) -> tuple[str, str]:
+    """The tokens of Ada and Bo, who have come to their conversation and may look back at texts alone."""
     experiment_id = await api.running(
         stages=STAGES, cohorts=[{"seats": [{"open": True, "count": 2}]}], look_back="texts"
     )
@@ -105,6 +104,13 @@ async def test_a_conversation_goes_on_without_those_who_left_its_stage_and_may_n
         await api.advance(token, "read")
         await api.advance(token, "ask", {"why": "Because"})
     await api.settle(experiment_id)
+    return ada, bo
+
+
+async def test_a_conversation_goes_on_without_those_who_left_its_stage_and_may_not_look_back(
+    api: Api, address: str
+) -> None:
+    ada, bo = await two_who_talk(api)
 
     async with listening(address, "/v1/me/stream", bo) as bos, listening(address, "/v1/me/stream", ada) as adas:
         await say(api, ada, "Early")
@@ -124,14 +130,7 @@ async def test_a_conversation_goes_on_without_those_who_left_its_stage_and_may_n
 
 
 async def test_a_stream_hides_who_types_where_its_reader_may_not_look_back(api: Api, address: str) -> None:
-    experiment_id = await api.running(
-        stages=STAGES, cohorts=[{"seats": [{"open": True, "count": 2}]}], look_back="texts"
-    )
-    ada, bo = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Bo")
-    for token in (ada, bo):
-        await api.advance(token, "read")
-        await api.advance(token, "ask", {"why": "Because"})
-    await api.settle(experiment_id)
+    ada, bo = await two_who_talk(api)
     thread = (await api.participant(ada, "GET", "/v1/me/stages/talk")).json()["thread"]["id"]
     await api.advance(bo, "talk")
 
