@@ -265,8 +265,11 @@ def read_answer(question: Question, attempt: Attempt, stage: StageConfig) -> tup
     Raises:
         Invalid: it holds no valid answer.
     """
+    written = attempt.reply
     attempt = replace(attempt, reply=_with_fields(question, attempt))
     attempt, reply = read_reply(question.reply_model(), attempt, stage)
+    if attempt.reply is not written:
+        attempt = replace(attempt, read_as=reply.model_dump(mode="json", by_alias=True))
     return attempt, _answer_of(question, reply)
 
 
