@@ -11,7 +11,7 @@ from parley_lab.gateway.routes import threads
 from parley_lab.gateway.testing import Api
 from parley_lab.gateway.testing.said import stored, told
 from parley_lab.members.standings import hash_token
-from parley_lab.store.failures import ChangedMeanwhile
+from parley_lab.store.failures import StaleRead
 from parley_lab.talk import posting
 from parley_lab.talk.conversation import advance_thread
 from parley_lab.talk.posting import post_message, post_unlocked
@@ -66,7 +66,7 @@ async def test_a_message_waits_for_no_author_who_is_just_joining_again(api: Api)
     async with api.database.transaction() as other:
         await other.run(text("UPDATE members SET token_hash = 'new' WHERE token_hash = :old"), {"old": hash_token(ada)})
         async with asyncio.timeout(2):
-            with pytest.raises(ChangedMeanwhile):
+            with pytest.raises(StaleRead):
                 await unlocked(api, ada, "Hello.")
 
     assert await stored(api.database) == []
@@ -151,7 +151,7 @@ async def test_nothing_of_a_message_is_stored_that_another_one_overtakes(
         return await write_unlocked(*change, **how)
 
     monkeypatch.setattr(posting, "write_unlocked", bo_is_faster)
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleRead):
         await unlocked(api, ada, "Second.")
 
     assert await stored(api.database) == [(1, "First!")]
@@ -175,7 +175,7 @@ async def test_nothing_that_asks_an_agent_is_stored_when_another_message_overtak
         return await write_unlocked(*change, **how)
 
     monkeypatch.setattr(posting, "write_unlocked", bo_is_faster)
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleRead):
         await unlocked(api, ada, "Second.")
 
     assert await stored(api.database) == [(1, "First!")]
@@ -235,7 +235,7 @@ async def test_where_an_agent_is_about_to_say_something_a_message_is_stored_unde
     async with api.database.read() as session:
         assert await session.all(text("SELECT 1 FROM drafts WHERE state = 'wanted'"))
 
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleRead):
         await unlocked(api, ada, "Robin?")
 
     assert (await post(api, ada, "Robin?")).json()["seq"] == 2
@@ -270,7 +270,7 @@ async def test_one_message_waits_a_second_for_another_and_no_longer(api: Api, mo
         monkeypatch.setattr(threads, "_posted_unlocked", unlocked_at_first)
         begun.set()
         await never.wait()
-        raise ChangedMeanwhile
+        raise StaleRead
 
     monkeypatch.setattr(threads, "_posted_unlocked", stuck)
     first = asyncio.create_task(post(api, ada, "Stuck."))
@@ -358,7 +358,7 @@ async def test_a_message_that_more_follows_from_is_stored_under_the_lock(api: Ap
     await api.experimenter("POST", f"/v1/experiments/{experiment_id}/resume")
     assert await stored(api.database) == []
 
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleRead):
         await unlocked(api, ada, "Hello?")
     answer = await post(api, ada, "Hello?")
 

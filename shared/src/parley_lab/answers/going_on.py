@@ -17,7 +17,7 @@ from parley_lab.members.reader_texts import read_by
 from parley_lab.members.standing import Standing
 from parley_lab.store.batches import items_with
 from parley_lab.store.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
-from parley_lab.store.failures import ChangedMeanwhile, DeadlockDetected
+from parley_lab.store.failures import DeadlockDetected, StaleRead
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
@@ -139,7 +139,7 @@ async def go_on_quietly(session: Session, standing: Standing, page: Json, now: d
     counter of the cohort's events with the one in `standing`: every act that decides about moves writes an event there.
 
     Raises:
-        ChangedMeanwhile: nothing was stored, because something has happened in the cohort since `standing` was read.
+        StaleRead: nothing was stored, because something has happened in the cohort since `standing` was read.
     """
     assert standing.stage is not None
     record_move(session, standing, now, cause=cause)
@@ -156,9 +156,9 @@ async def go_on_quietly(session: Session, standing: Standing, page: Json, now: d
     try:
         moved = await session.flush_for_many(_GO_ON_QUIETLY, params)
     except DeadlockDetected as error:
-        raise ChangedMeanwhile from error
+        raise StaleRead from error
     if moved is None:
-        raise ChangedMeanwhile
+        raise StaleRead
 
 
 _PAY: Final = text(

@@ -40,7 +40,7 @@ NOTICES_SILENCE: Final[dict[str, Any]] = {
 """Connection parameters with which the kernel detects a lost server within about ten seconds."""
 
 
-class ChangedMeanwhile(Exception):
+class StaleRead(Exception):
     """A row that was read without a lock has changed: nothing was written; read it again, under the lock."""
 
 

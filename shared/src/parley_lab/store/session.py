@@ -19,7 +19,7 @@ from parley_lab.store.batches import Batches, ReadForMany
 from parley_lab.store.bulk import CopyLine, copied, insert_into
 from parley_lab.store.connections import Connections, Loan
 from parley_lab.store.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, hint_rows, ranked
-from parley_lab.store.failures import ChangedMeanwhile, Silence, hang_up_after, retry_deadlocks
+from parley_lab.store.failures import Silence, StaleRead, hang_up_after, retry_deadlocks
 from parley_lab.store.statements import Params, Row, as_json, compiled, in_order
 from parley_lab.store.turnstile import Turnstile
 
@@ -340,10 +340,10 @@ class Database:
         """The result of `work`, committed; after a deadlock it is repeated once, in a new `transaction`.
 
         quick: does the same without a lock (`autocommit`), and is tried first. If it returns None or raises
-        ChangedMeanwhile, it has stored nothing, and `work` is done.
+        StaleRead, it has stored nothing, and `work` is done.
         """
         if quick is not None:
-            with suppress(ChangedMeanwhile):
+            with suppress(StaleRead):
                 result = await quick()
                 if result is not None:
                     return result

@@ -17,7 +17,7 @@ from parley_lab.kinds.chat.config import PostLimit
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import stage_of
 from parley_lab.store.batches import read_for_many
-from parley_lab.store.failures import ChangedMeanwhile, DeadlockDetected
+from parley_lab.store.failures import DeadlockDetected, StaleRead
 from parley_lab.store.session import Session
 from parley_lab.store.statements import Row
 from parley_lab.talk import Change, NewMessage, Scene, public_message, say, view_of
@@ -114,7 +114,7 @@ async def post_unlocked(
     not been asked about this message: have the thread looked at (`advance_thread`).
 
     Raises:
-        ChangedMeanwhile: nothing was stored: the thread is locked or has changed since it was read, or more follows
+        StaleRead: nothing was stored: the thread is locked or has changed since it was read, or more follows
             from the message than one statement writes. Post it under the lock.
         NotFound, Conflict, TooSoon: as `post_message` does.
     """
@@ -126,20 +126,20 @@ async def post_unlocked(
     limit = _limit_of(scene.stage)
     # What workers do with drafts does not always change the thread.
     if scene.drafts or (limit is not None and limit[0] != _USUAL_POSTS):
-        raise ChangedMeanwhile
+        raise StaleRead
     person = _author_in(scene, row)
     if row.posted_id is not None:
         return _as_posted(scene, person, row, message_text), False
     _require_may_post(scene, person, row, None)
     change = say(scene, person, message_text, client_key=client_key)
     if not is_whole(change):
-        raise ChangedMeanwhile
+        raise StaleRead
     try:
         before = await write_unlocked(session, scene, change, "request", seen=row.seen)
     except DeadlockDetected as error:
-        raise ChangedMeanwhile from error
+        raise StaleRead from error
     if before is None:
-        raise ChangedMeanwhile
+        raise StaleRead
     return public_message(scene, change.messages[0]), before != row.cursor
 
 

@@ -179,7 +179,7 @@ async def _advanced_quietly(context: Context, token: str, stage_id: str, answer:
     """The same without a lock, where nothing but the move follows; None: it is another move, or none.
 
     Raises:
-        ChangedMeanwhile: something has happened since the participant was read.
+        StaleRead: something has happened since the participant was read.
     """
     async with context.database.autocommit() as session:
         standing = await standings.seen_by(session, hash_token(token))
