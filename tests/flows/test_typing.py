@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import text
 
 from parley_lab.store.session import Database
 from parley_lab.talk.streams import hear_facts
@@ -92,3 +93,23 @@ async def test_in_pace_fast_no_one_types(database: Database) -> None:
         await heard.until(lambda: last in heard.hints)
 
     assert heard.hints == [last]
+
+
+async def test_a_notification_that_raises_does_not_end_the_hearing_of_others(database: Database) -> None:
+    heard: asyncio.Queue[UUID] = asyncio.Queue()
+    is_connected, cohort_id = asyncio.Event(), uuid4()
+    notices = (("parley_facts", "no id"), ("parley_typing", "no hint"), ("parley_facts", str(cohort_id)))
+
+    def hear(payload: str) -> None:
+        heard.put_nowait(UUID(payload))
+
+    listening = asyncio.create_task(hear_facts(database.url, hear, is_connected.set, Heard().hear))
+    await is_connected.wait()
+    for channel, payload in notices:
+        async with database.transaction() as session:
+            await session.run(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
+    first = await asyncio.wait_for(heard.get(), 10)
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+
+    assert first == cohort_id

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 import structlog
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, Notify
 from psycopg import Error as DriverError
 from sqlalchemy import text
 
@@ -135,7 +135,8 @@ async def hear_facts(
 ) -> None:
     """Call `hear` with the id of every cohort that changes, and `hear_typing` with every typing hint, until cancelled.
 
-    `may_have_missed` is called after each reconnection, because notifications in between are lost.
+    `may_have_missed` is called after each reconnection, because notifications in between are lost. A notification at
+    which the called function raises is logged, and those after it are heard.
     """
     while True:
         try:
@@ -144,10 +145,18 @@ async def hear_facts(
                 may_have_missed()
                 while True:
                     async for notification in connection.notifies(timeout=_SILENCE_SECONDS):
-                        (hear_typing if notification.channel == TYPING_CHANNEL else hear)(notification.payload)
+                        _tell(hear_typing if notification.channel == TYPING_CHANNEL else hear, notification)
                     # No notification came, or the server is gone silently.
                     with hang_up_after(connection, STATEMENT_SECONDS):
                         await connection.execute("SELECT 1")
         except DriverError as error:
             log.warning("facts.not_heard", reason=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
+
+
+def _tell(hear: Callable[[str], None], notification: Notify) -> None:
+    try:
+        hear(notification.payload)
+    except Exception:
+        # The task would end, and with it the streams of this process.
+        log.exception("facts.not_taken", channel=notification.channel, payload=notification.payload)
