@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM on the command line: the first finishes the work in hand, the second stops at once."""
+"""Ctrl-C, SIGTERM and a terminal that closes: the first finishes the work in hand, the second stops at once."""
 
 import asyncio
 import os
@@ -11,7 +11,13 @@ from parley_lab.base.event_loop import call_on_signal
 
 ResultT = TypeVar("ResultT")
 
-EXIT_OF_SIGNAL: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
+HANG_UP: Final = getattr(signal, "SIGHUP", None)
+"""The terminal was closed; Windows has no such signal."""
+EXIT_OF_SIGNAL: Final = {
+    signal.SIGINT: 130,
+    signal.SIGTERM: 143,
+    **({} if HANG_UP is None else {HANG_UP: 129}),
+}
 
 
 class Interrupted(Exception):
@@ -34,13 +40,18 @@ class Interrupts:
         self._on_first = on_first
         self._before_exit = before_exit
         for number in EXIT_OF_SIGNAL:
-            call_on_signal(number, partial(self._heard, number))
+            # nohup has it ignored, so that the command outlives its terminal.
+            if number != HANG_UP or signal.getsignal(number) is not signal.SIG_IGN:
+                call_on_signal(number, partial(self._heard, number))
 
     def _heard(self, number: signal.Signals) -> None:
         if not self._wanted.is_set():
             self._exit_code = EXIT_OF_SIGNAL[number]
             self._wanted.set()
             self._on_first()
+            return
+        # The shell and the system each send one for the same terminal.
+        if number == HANG_UP:
             return
         self._before_exit()
         os._exit(EXIT_OF_SIGNAL[number])

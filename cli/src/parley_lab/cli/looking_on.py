@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 import structlog
+from rich.console import Console
 
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import Conflict, Unavailable
@@ -16,7 +17,7 @@ from parley_lab.base.event_loop import new_event_loop
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.following import Follower
 from parley_lab.cli.lab_database import LabAtHand
-from parley_lab.cli.screen import Screen
+from parley_lab.cli.screen import Screen, plain
 from parley_lab.experiments.experiments import Progress
 from parley_lab.experiments.following import CohortProgress
 from parley_lab.experiments.runs import moved_since, run_of
@@ -111,7 +112,8 @@ def watch(data_dir: Path, run: str) -> str:
                 raise Conflict("No lab runs here, so nothing happens. Start one with parley up.", reason="not_running")
             # The screen may be slow to show the notice: events from before it count, too.
             since = lab.clock.now()
-            with Screen() as screen:
+            # Without a reader there is nothing to watch for.
+            with Screen(plain(Console)) as screen:
                 screen.notice(f"Watching {found.name!r}. Ctrl-C ends the watching, and not the run.", style="bold")
                 await _show(lab.database, lab.clock, screen, found, since=since, where=data_dir_option(data_dir))
         return ""

@@ -1,5 +1,7 @@
 """The output on the terminal: lines, and on a real terminal one line of progress that moves."""
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from types import TracebackType
@@ -19,11 +21,37 @@ COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_red", "b
 _STATUS_WORDS: Final = {"expected": "not joined yet"}
 
 
+class LastingConsole(Console):
+    """Is quiet once its reader has left, such as `head` or a terminal that was closed; the work goes on."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        # The stream still holds a line, and writes it when the process ends.
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), self.file.fileno())
+
+    def _check_buffer(self) -> None:
+        try:
+            super()._check_buffer()
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            self.on_broken_pipe()
+
+
+def plain(kind: type[Console]) -> Console:
+    """A console that shows text as it is."""
+    return kind(highlight=False, emoji=False, markup=False, soft_wrap=True)
+
+
 class Screen:
-    """Writes to standard output, problems to standard error. Without a terminal it writes plain lines only."""
+    """Writes to standard output, problems to standard error. Without a terminal it writes plain lines only.
+
+    Its usual console lasts: no line that cannot be written ends the work.
+    """
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False, emoji=False, markup=False, soft_wrap=True)
+        self._console = console or plain(LastingConsole)
         self._live: Live | None = None
         self._colours: dict[str, str] = {}
         self._last_progress = ""
