@@ -138,6 +138,7 @@ stages:
         options:
           - { id: it, text: This, image: { file: "{{row.picture}}", alt: "{{row.picture}}" } }
           - { id: none, text: None }
+        media: [{ file: "{{row.picture}}", alt: "Above: {{row.picture}}" }]
 cohorts: [{ seats: [{ open: true }] }]
 """
 
@@ -153,6 +154,9 @@ def test_each_row_may_have_a_picture_of_its_own() -> None:
     shown = [one.model_dump()["options"][0]["image"] for one in stage.questions]
     assert [one["file"] for one in shown] == [file.name for file in reading.files]
     assert [one["alt"] for one in shown] == ["one.png", "two.png"]
+    above = [one.media[0] for one in stage.questions]
+    assert [one.file for one in above] == [file.name for file in reading.files]
+    assert [one.alt for one in above] == ["Above: one.png", "Above: two.png"]
 
 
 def test_an_experiment_uses_the_pictures_of_its_rows_in_every_arm() -> None:
