@@ -256,18 +256,30 @@ async def test_ctrl_k_jumps_to_a_member_of_the_open_experiment(desk: BrowserCont
     await expect(page.get_by_role("complementary", name="c2/m2")).to_be_visible()
 
 
-async def test_people_who_wait_for_a_group_have_a_row_above_the_groups(desk: BrowserContext, lab: RunningLab) -> None:
-    meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 3}]}
-    experiment = lab.started({**GROUPS, "personas": [], "cohorts": [meeting]})
-    token = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})["token"]
+async def test_people_without_a_group_are_in_the_row_of_the_room_that_is_next_on_their_way(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    stages = [{"id": one, "kind": "info", "name": one, "lines": ["Hello."]} for one in ("welcome", "first", "again")]
+    meeting = {"made": "when_together", "at": ["first", "again"], "count": 9, "seats": [{"open": True, "count": 2}]}
+    experiment = lab.started({**GROUPS, "personas": [], "stages": stages, "cohorts": [meeting]})
+    join = f"/v1/experiments/{experiment['id']}/join"
+    joined = [lab.ask("POST", join, {"profile": {"name": name}}) for name in ("Ada", "Cy", "Bo")]
+    ada, _, bo = [RunningLab(lab.url, one["token"]) for one in joined]
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    first, again = (page.locator(".c-room").filter(has=page.get_by_text(one, exact=True)) for one in ("first", "again"))
 
-    rooms = page.get_by_role("region", name="People without a group")
-    await expect(rooms).to_contain_text("a group needs 3 people")
-    await expect(rooms).to_contain_text("on their way (1)")
-    RunningLab(lab.url, token).ask("POST", "/v1/me/stages/welcome/advance", {"answer": None})
-    await expect(rooms).to_contain_text("present (1)")
-    await rooms.get_by_role("button", name="Ada").click()
+    await expect(first).to_contain_text("a group needs 2 people")
+    await expect(first).to_contain_text("on their way (3)")
+    await expect(again).to_contain_text("on their way (0)")
+    for person in (ada, bo):
+        person.ask("POST", "/v1/me/stages/welcome/advance", {"answer": None})
+    await expect(first).to_contain_text("on their way (1)")
+    # The two of the group go on alone, to meet anew.
+    await expect(page.get_by_role("table", name="Groups by stages").get_by_role("link")).to_have_count(1)
+    ada.ask("POST", "/v1/me/stages/first/advance", {"answer": None})
+    await expect(again).to_contain_text("present (1)")
+    await expect(first).to_contain_text("present (0)")
+    await again.get_by_role("button", name="Ada").click()
     await expect(page.get_by_role("complementary").get_by_role("heading", level=2)).to_contain_text("Ada")
     assert await faults(page) == []
 
