@@ -284,6 +284,37 @@ async def test_people_without_a_group_are_in_the_row_of_the_room_that_is_next_on
     assert await faults(page) == []
 
 
+async def test_the_board_says_the_round_of_a_game_and_its_cells_are_walked_by_arrows(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    game = {"id": "game", "kind": "matrix_game", "name": "The game", "horizon": {"type": "fixed", "rounds": 3}}
+    experiment = lab.started({**GROUPS, "stages": [game]})
+    joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})
+    ada = RunningLab(lab.url, joined["token"])
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    cell = page.get_by_role("table", name="Groups by stages").get_by_role("cell").filter(has=page.locator(".c-round"))
+    await expect(cell).to_contain_text("round 1")
+
+    (move,) = ada.ask("GET", "/v1/me")["asks"]
+    ada.ask("POST", f"/v1/me/asks/{move['id']}/answer", {"answer": {"action": "C"}})
+    await expect(cell).to_contain_text("round 2")
+    await page.get_by_role("link", name="c1", exact=True).focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(cell).to_be_focused()
+    await page.keyboard.press("Enter")
+    panel = page.get_by_role("complementary", name="c1")
+    await expect(panel).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(cell).to_be_focused()
+    for key in ("ArrowDown", "ArrowUp", "ArrowLeft"):
+        await page.keyboard.press(key)
+    await expect(page.get_by_role("link", name="c1", exact=True)).to_be_focused()
+    await cell.locator(".c-person").click()
+
+    await expect(page.locator(".c-now")).to_contain_text("The game: takes part, round 2")
+    assert await faults(page) == []
+
+
 async def test_the_first_hour_from_the_code_in_the_terminal_to_the_data(desk: BrowserContext, lab: RunningLab) -> None:
     """By the interface alone: sign in, run the demo, see the board, results, a conversation, a draft, the data."""
     page = await desk.new_page()

@@ -46,6 +46,19 @@ export const doesWait = (member, group) => isIn(member) && member.stage !== null
 /** The room that is next on the way of a member, the one where they are included. @param {Member} member @param {readonly string[]} rooms The stages of the rooms. */
 export const roomOf = (member, rooms) => (member.stage === null ? undefined : member.way.slice(member.way.indexOf(member.stage)).find((stage) => rooms.includes(stage)));
 
+/** The round of a game in which a member is asked now; null outside of rounds. @param {Member} member */
+export function roundOf({ ask }) {
+  const found = /^round:(\d+)\//.exec(ask ?? "");
+  return found === null ? null : Number(found[1]);
+}
+
+/** The rounds in which members are asked now: `7`, or `5–7` where some are behind; null outside of rounds. @param {readonly Member[]} members @returns {string | null} */
+export function roundsOf(members) {
+  const rounds = members.filter(isIn).map(roundOf).filter((round) => round !== null);
+  const [least, most] = [Math.min(...rounds), Math.max(...rounds)];
+  return rounds.length === 0 ? null : least === most ? String(least) : `${least}–${most}`;
+}
+
 /** Since when the group waits: the longest wait of its members; null where no one waits. @param {Group} group @param {Member[]} members */
 export function waitingSince(group, members) {
   const since = members.filter((one) => one.kind === "participant" && doesWait(one, group) && one.since !== null).map((one) => Date.parse(/** @type {string} */ (one.since)));
