@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import pytest
 import pytest_asyncio
 import yaml
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from parley_lab.store import keys, sign_ins
 from parley_lab.store.databases import connect
@@ -312,6 +312,35 @@ async def test_the_board_says_the_round_of_a_game_and_its_cells_are_walked_by_ar
     await cell.locator(".c-person").click()
 
     await expect(page.locator(".c-now")).to_contain_text("The game: takes part, round 2")
+    assert await faults(page) == []
+
+
+async def test_the_list_is_chosen_by_study_and_calls_of_an_ended_experiment_are_shown_from_its_start(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    first, _ = (lab.ask("POST", "/v1/experiments", {**GROUPS, "name": one}) for one in ("Of two", "Of none"))
+    lab.ask("PATCH", f"/v1/experiments/{first['id']}", {"study": "Twofold"})
+    lab.ask("POST", f"/v1/experiments/{first['id']}/start")
+    lab.ask("POST", f"/v1/experiments/{first['id']}/end")
+    page = await signed_in(desk, lab)
+
+    async def price(route: Route) -> None:
+        answer = await route.fetch()
+        found = await answer.json()
+        priced = [{**one, "cost": 0.25} for one in found["experiments"]]
+        await route.fulfill(response=answer, json={**found, "experiments": priced})
+
+    await page.route("**/v1/experiments?*", price)
+    await page.goto("/console?q=Of+")
+    lines = page.get_by_role("main").get_by_role("listitem")
+    await expect(lines).to_have_count(2)
+    await page.get_by_label("Study").select_option("Twofold")
+    await expect(lines).to_have_count(1)
+    await expect(lines).to_contain_text("0.25 $")
+    await lines.get_by_role("link").click()
+    await page.get_by_role("link", name="Calls").click()
+
+    await expect(page.get_by_label("Time")).to_have_value("all")
     assert await faults(page) == []
 
 
