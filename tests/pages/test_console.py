@@ -414,6 +414,9 @@ async def test_a_save_over_a_newer_version_is_refused_and_both_texts_survive(bro
     await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_role("alert")).to_contain_text("Saved by")
     assert "Mine" in await text.input_value()
+    difference = page.get_by_role("region", name="Your text and theirs")
+    await expect(difference.locator("del").filter(has_text="Mine")).to_have_count(1)
+    await expect(difference.locator("ins").filter(has_text="Theirs")).to_have_count(1)
     await page.get_by_role("button", name="Save mine over it").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Mine")
