@@ -78,6 +78,8 @@ class Company:
     """How many times something was new for one of them, or was still to come by itself."""
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     """Whether all is done that can be done with those who are missing."""
+    is_stuck: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether those who are left wait for something that does not come."""
 
     async def come_to_rest(self, patience_seconds: float) -> None:
         """Wait until all are through, also who is silent, by a limit, or so long nothing was new and no limit ran."""
@@ -86,7 +88,6 @@ class Company:
             await asyncio.sleep(_LOOK_SECONDS)
             quiet = quiet + _LOOK_SECONDS if self.steps == seen else 0.0
             seen = self.steps
-        self.is_over.set()
 
 
 @dataclass
@@ -202,12 +203,15 @@ class MadeUpPerson:
         if me is None:
             raise _Gone
         status: str = me["status"]
-        self.company.steps += any(True for _ in _seconds_left(me))
+        self.company.steps += me["is_paused"] or any(True for _ in _seconds_left(me))
         if self.has_gone_silent:
             if self.company.is_over.is_set() and status not in OUTCOMES:
                 await self._ask("POST", "/v1/me/leave")
             return me
-        self._tell([status, me["stage_id"], dict(self.said), dict(self.tried)])
+        has_news = self._tell([status, me["stage_id"], dict(self.said), dict(self.tried)])
+        if self.company.is_stuck.is_set() and not has_news and status not in OUTCOMES:
+            await self._ask("POST", "/v1/me/leave")
+            return me
         waiting = me["waiting"] or {}
         if me.get("check"):
             await self._ask("POST", "/v1/me/check")
@@ -219,10 +223,12 @@ class MadeUpPerson:
             await self._on_stage(me["stage_id"], len(me["stages"]))
         return me
 
-    def _tell(self, known: Json) -> None:
-        """Let the others know when something is new."""
-        self.company.steps += known != self._known
+    def _tell(self, known: Json) -> bool:
+        """Let the others know when something is new, and whether it is."""
+        has_news: bool = known != self._known
+        self.company.steps += has_news
         self._known = known
+        return has_news
 
     async def _go_silent(self) -> None:
         """Close the page for good."""
@@ -284,7 +290,8 @@ class MadeUpPerson:
         if thread is None or thread["has_ended"]:
             return False
         said = self.said.get(stage_id, 0)
-        if said >= self._rng(f"{stage_id}/messages").randint(1, _MOST_MESSAGES):
+        has_said_all = said >= self._rng(f"{stage_id}/messages").randint(1, _MOST_MESSAGES)
+        if has_said_all and view.get("turns", 0) >= view.get("min_turns", 0):
             return False
         whose_turn = view.get("whose_turn")
         is_mine = whose_turn is None or any(one["is_you"] and one["id"] == whose_turn for one in view["people"])
@@ -355,9 +362,9 @@ async def rehearse(
 
     The last ones never come, and those before them go silent. Where none are missing, another one comes for each who is
     out early, as long as the study takes them; they are last. Once all are through, or nothing was new for a while,
-    `give_up_seats` is called, and the silent ones leave. May be repeated: people who have a seat get it back and go on,
-    so `seats` counts theirs as well. `takes_time`: whether they read and write as slowly as people do. `right` has the
-    answers that the file says are right, by stage.
+    `give_up_seats` is called, and the silent ones leave; after another while without news all others leave. May be
+    repeated: people who have a seat get it back and go on, so `seats` counts theirs as well. `takes_time`: whether they
+    read and write as slowly as people do. `right` has the answers that the file says are right, by stage.
     """
     coming = seats - missing.no_shows
     company = Company(open=coming)
@@ -384,7 +391,7 @@ async def rehearse(
                 first = await person(number, is_silent=number > coming - missing.silent).take_part()
                 last = first
                 for again in range(1, _MOST_OTHERS + 1):
-                    if missing != NONE_MISSING or last in ("completed", "gone"):
+                    if missing != NONE_MISSING or last in ("completed", "gone") or company.is_over.is_set():
                         break
                     last = await person(number + seats * again).take_part()
                     others.extend([last] if last != "gone" else [])
@@ -395,8 +402,11 @@ async def rehearse(
         taking_part = asyncio.gather(*(fill_seat(number) for number in range(1, coming + 1)))
         try:
             await company.come_to_rest(patience_seconds)
+            company.is_over.set()
             if give_up_seats is not None:
                 await give_up_seats()
+            await company.come_to_rest(patience_seconds)
+            company.is_stuck.set()
             return [*await taking_part, *others]
         finally:
             taking_part.cancel()
