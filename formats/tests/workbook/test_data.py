@@ -83,6 +83,17 @@ def test_a_column_of_numbers_has_no_words_of_a_summarizer(tmp_path: Path) -> Non
     assert rows[-1]["give.response"] == "All gave much."
 
 
+def test_a_session_that_ends_with_the_last_reply_that_is_allowed_is_complete(tmp_path: Path) -> None:
+    (stage,) = EXPERIMENT.stages
+    limited = stage.model_copy(update={"max_replies": len(PLACES) // 2})
+    document = EXPERIMENT.model_copy(update={"stages": (limited,)})
+    run = Run(document, {place: Taken(said="yes", state="answered") for place in PLACES})
+
+    write_data(run.write(tmp_path), tmp_path, BOTH)
+
+    assert [session["is_over"] for session in table(tmp_path / "tidy" / "sessions.csv")] == ["true", "true"]
+
+
 @settings(max_examples=60, deadline=None)
 @given(run=RUNS)
 def test_every_row_of_the_data_comes_out_once_whatever_became_of_it(run: Run) -> None:

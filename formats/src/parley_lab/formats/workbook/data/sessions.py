@@ -166,7 +166,7 @@ def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Sessio
     tasks = flow.tasks_in_order(stage, draws)
     session_id = study.facts.sessions.get(cohort["cohort"]) or str(cohort["cohort"])
     agents = _agents(stage, study.facts.facilitator, session_id, members, rows["members"], draws)
-    reached = _reached(stage, tasks, rows["members"], state) if opened is not None else -1
+    reached = _reached(tasks, rows["members"], state) if opened is not None else -1
     return SessionData(
         study=study,
         cohort=cohort,
@@ -175,25 +175,23 @@ def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Sessio
         agents=agents,
         tasks=tasks,
         replies=list(_replies(stage, tasks, agents, draws, stored, rows)),
-        lines=transcript.lines(stage, draws, {**state, "position": reached}, None) if reached >= 0 else [],
+        lines=transcript.lines(stage, draws, {**state, "position": reached, "reached": reached}, None)
+        if reached >= 0
+        else [],
         draws=draws,
         unlocked_at=opened["unlocked_at"] if opened is not None else None,
         is_over=reached >= len(tasks),
     )
 
 
-def _reached(
-    stage: GroupInterviewStage, tasks: Sequence[InterviewTask], members: Sequence[Row], state: Mapping[str, Json]
-) -> int:
+def _reached(tasks: Sequence[InterviewTask], members: Sequence[Row], state: Mapping[str, Json]) -> int:
     """The position of the task that is or was the last one; past the end when the session has completed all tasks.
 
     Members who have left are asked nothing: without this, a session that all have left would look complete.
     """
-    given: Mapping[str, Mapping[str, Json]] = state["replies"]
-    is_cut = stage.max_replies is not None and sum(map(len, given.values())) >= stage.max_replies
     went_on = any(row["status"] in ARRIVED for row in members if row["kind"] == "participant")
-    replied = max((number for number, task in enumerate(tasks) if given.get(task.id)), default=-1)
-    return max(replied, int(state["position"])) if went_on and not is_cut else replied
+    said = flow.last_said(tasks, state["replies"])
+    return max(said, int(state["reached"])) if went_on else said
 
 
 def _before_opening(study: Study, cohort: Row, members: Sequence[Member]) -> dict[str, Json]:

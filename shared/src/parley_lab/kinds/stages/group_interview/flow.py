@@ -191,11 +191,33 @@ def is_passed(reply: Json) -> bool:
 
 
 def position(stage: GroupInterviewStage, view: LabView, given: Replies) -> int:
-    """The position of the current task; past the end when all tasks are over."""
+    """The position of the current task; past the end when the interview is over."""
     tasks = tasks_in_order(stage, view.draws)
+    return len(tasks) if _is_cut(stage, given) else _first_open(stage, tasks, view, given)
+
+
+def furthest(stage: GroupInterviewStage, view: LabView, given: Replies) -> int:
+    """The position of the last task that has begun; past the end when all are over.
+
+    After `max_replies` the last one is that of the last reply: later tasks have not begun.
+    """
+    tasks = tasks_in_order(stage, view.draws)
+    first_open = _first_open(stage, tasks, view, given)
+    return last_said(tasks, given) if _is_cut(stage, given) and first_open < len(tasks) else first_open
+
+
+def last_said(tasks: Sequence[InterviewTask], given: Replies) -> int:
+    """The position of the last of the tasks with the reply of a member; -1 without any."""
+    said = (place for place, task in enumerate(tasks) if not all(map(is_passed, given.get(task.id, {}).values())))
+    return max(said, default=-1)
+
+
+def _is_cut(stage: GroupInterviewStage, given: Replies) -> bool:
     said = sum(not is_passed(reply) for by_role in given.values() for reply in by_role.values())
-    if stage.max_replies is not None and said >= stage.max_replies:
-        return len(tasks)
+    return stage.max_replies is not None and said >= stage.max_replies
+
+
+def _first_open(stage: GroupInterviewStage, tasks: Sequence[InterviewTask], view: LabView, given: Replies) -> int:
     still_open = (place for place, task in enumerate(tasks) if _open_roles(stage, task, view, given))
     return next(still_open, len(tasks))
 

@@ -127,7 +127,11 @@ class GroupInterview(StageKind[GroupInterviewStage]):
 def _state(stage: GroupInterviewStage, view: LabView) -> dict[str, Json]:
     """All replies, those of an open private round included: the transcript hides them from others."""
     given = flow.replies(stage, view)
-    return {"replies": given, "position": flow.position(stage, view, given)}
+    return {
+        "replies": given,
+        "position": flow.position(stage, view, given),
+        "reached": flow.furthest(stage, view, given),
+    }
 
 
 def _minutes(stage: GroupInterviewStage, view: LabView) -> Minutes:

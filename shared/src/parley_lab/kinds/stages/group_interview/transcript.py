@@ -91,8 +91,9 @@ def lines(
     """All that `reader`, a role or EVERYBODY, may know of the transcript so far; None is the lab, which knows all."""
     given: flow.Replies = state.get("replies", {})
     position = int(state.get("position", 0))
+    reached = int(state.get("reached", position))
     said: list[Line] = []
-    for number, task in enumerate(flow.tasks_in_order(stage, draws)[: position + 1]):
+    for number, task in enumerate(flow.tasks_in_order(stage, draws)[: reached + 1]):
         replies = given.get(task.id, {})
         if number == position and task.type == "private_question" and reader is not None:
             replies = _heard_in_private(stage, task, draws, replies, reader)

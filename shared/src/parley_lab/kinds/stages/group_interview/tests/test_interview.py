@@ -14,7 +14,7 @@ from parley_lab.kinds.stages.group_interview import flow
 from parley_lab.kinds.stages.group_interview.config import InterviewQuestion
 from parley_lab.kinds.stages.group_interview.options import ListOptions
 from parley_lab.kinds.stages.group_interview.rules import KIND, InterviewDraws
-from parley_lab.kinds.stages.group_interview.transcript import Line, in_prompt, lines
+from parley_lab.kinds.stages.group_interview.transcript import EVERYBODY, Line, in_prompt, lines
 from parley_lab.testing.interviews import LABELS, PLAYERS, SUMMARIZER, TASKS, Course, id_of, member, stage, task
 
 
@@ -229,6 +229,33 @@ def test_after_the_most_replies_the_interview_is_over() -> None:
 
     assert course.open == []
     assert page_of(course, PLAYERS[2].id) == {"role": "C"}
+
+
+@pytest.mark.parametrize("reader", ["A", EVERYBODY, None])
+def test_of_tasks_after_the_most_replies_nothing_is_read_out(reader: str | None) -> None:
+    course = Course(stage(TASKS[1], TASKS[3], TASKS[0], max_replies=2))
+    course.answer_all()
+    course.answer_all()
+
+    said = lines(course.stage, course.view.draws, course.view.state, reader)
+    assert {line.task_id for line in said} == {"open"}
+
+
+def test_what_passed_after_the_last_reply_does_not_bring_an_interview_on() -> None:
+    course = Course(stage(TASKS[1], TASKS[0]), PLAYERS)
+    course.answer_all()
+    for one in PLAYERS:
+        course.set_present(one.id, False)
+
+    assert flow.last_said(flow.tasks_in_order(course.stage, course.view.draws), course.view.state["replies"]) == 0
+
+
+def test_an_interview_whose_last_reply_is_the_last_of_the_most_is_complete() -> None:
+    course = Course(stage(TASKS[1], TASKS[3], max_replies=2))
+    course.answer_all()
+    course.answer_all()
+
+    assert course.view.state["reached"] == 2
 
 
 def test_no_reasoning_can_be_asked_for_beside_a_plain_text() -> None:
