@@ -10,6 +10,7 @@ from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig
 from parley_lab.contracts.texts import Text
+from parley_lab.kinds.questions.rows import Order, is_usual_order
 from parley_lab.kinds.reads import Read, Use
 
 WHOLE: Final = 100
@@ -41,11 +42,15 @@ class AssetAllocationStage(StageConfig):
     question: Text = USUAL_QUESTION
     """What participants are asked."""
     assets: tuple[Asset, ...] = Field(min_length=2, max_length=20)
-    """The assets. Of two, the share of the first is asked, and the rest goes to the second; of more, every share."""
+    """The assets. Of two, the share of the first on the page is asked, and the rest goes to the other; of more, every
+    share."""
     names_from: Slug | None = None
     """An earlier stage whose columns hold the names of the assets, such as stocks that were looked at."""
     shuffle_assets: bool = Field(default=False, exclude_if=is_empty)
-    """Whether each participant has the assets in a different order; of three or more."""
+    """Whether each participant has the assets in a different order on the page."""
+    order: Order = Field(default="drawn", exclude_if=is_usual_order)
+    """How the order of `shuffle_assets` comes about. `drawn`: by chance. `latin`: seat after seat has the next order of
+    a balanced Latin square."""
     step: int = Field(default=5, ge=1, le=WHOLE)
     """Shares are multiples of this; it divides 100."""
     on_invalid: Literal["missing", "fail"] = "missing"
@@ -71,8 +76,8 @@ def problems(stage: AssetAllocationStage) -> Iterator[Problem]:
             yield Problem(f"assets[{index}]", "no name", "`name`, or `column` of the stage in `names_from`")
         if asset.column is not None and stage.names_from is None:
             yield Problem(f"assets[{index}].column", repr(asset.column), "`names_from`, the stage that has the column")
-    if stage.shuffle_assets and len(ids) == 2:
-        yield Problem("shuffle_assets", "true", "three assets or more: of two, the share of the first is asked")
+    if stage.order == "latin" and not stage.shuffle_assets:
+        yield Problem("order", "'latin'", "`shuffle_assets: true` beside it: the orders are those of participants")
     if stage.shuffle_assets and ORDER_COLUMN in ids:
         expected = f"another id: the column `{ORDER_COLUMN}` says in which order the assets were"
         yield Problem(f"assets[{ids.index(ORDER_COLUMN)}].id", repr(ORDER_COLUMN), expected)

@@ -14,11 +14,11 @@ from parley_lab.base.replies import Reply, whole_number
 from parley_lab.contracts.models import HINT_SUGGESTED, Hint
 from parley_lab.kinds import Field, Form, Json, Label, Question, Substitute, UnusableReply, form
 from parley_lab.kinds.parts import WithoutAnswer
-from parley_lab.kinds.questions.own_order import ORDER
+from parley_lab.kinds.questions.own_order import ORDER, without_order
 from parley_lab.kinds.stages.asset_allocation.config import WHOLE, AssetAllocationStage
 
 SHARE: Final = "share"
-"""The field of the answer where two assets are divided: the percent that go to the first."""
+"""The field of the answer where two assets are divided: the percent that go to the first on the page."""
 
 
 def fields_of(stage: AssetAllocationStage) -> tuple[str, ...]:
@@ -32,9 +32,14 @@ def shares(stage: AssetAllocationStage, page: Json) -> dict[str, int]:
     if any(given.get(name) is None for name in fields_of(stage)):
         return {}
     if len(stage.assets) == 2:
-        first, second = stage.assets
-        return {first.id: given[SHARE], second.id: WHOLE - given[SHARE]}
+        first, second = given.get(ORDER) or [one.id for one in stage.assets]
+        return {first: given[SHARE], second: WHOLE - given[SHARE]}
     return {one.id: given[one.id] for one in stage.assets}
+
+
+def with_order(stage: AssetAllocationStage, given: Mapping[str, int]) -> dict[str, Json]:
+    """The answer to a page that has the assets in the order of this stage, with that order where it is drawn."""
+    return {**given, ORDER: [one.id for one in stage.assets]} if stage.shuffle_assets else dict(given)
 
 
 def drawn(stage: AssetAllocationStage, rng: Random) -> dict[str, int]:
@@ -117,13 +122,13 @@ class Division(Question):
 
     def check(self, answer: Json) -> Json:
         try:
-            given: dict[str, int] = self.reply_model().model_validate(answer).model_dump(by_alias=True)
+            given: dict[str, int] = self.reply_model().model_validate(without_order(answer)).model_dump(by_alias=True)
         except ValidationError as error:
             raise InvalidInput("This is no share.", form.problems_of(error)) from error
         if not self._is_of_two and (total := sum(given.values())) != WHOLE:
             problem = Problem([*given][-1], f"{total} percent in all", f"shares that make {WHOLE} percent together")
             raise InvalidInput(f"These shares do not make {WHOLE} percent.", [problem])
-        return {**given, ORDER: [*given]} if self.stage.shuffle_assets else given
+        return with_order(self.stage, given)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """No share; an agent of whom no reply came leaves, with the reason."""

@@ -30,7 +30,7 @@ from parley_lab.kinds import (
     StageKind,
     heading,
 )
-from parley_lab.kinds.questions.drawn_rows import CHANCE
+from parley_lab.kinds.questions.drawn_rows import CHANCE, arrange, number_of
 from parley_lab.kinds.questions.own_order import ORDER, OrderDraws, own_chance, without_order
 from parley_lab.kinds.scripted import PageScripts
 from parley_lab.kinds.stages.asset_allocation import config
@@ -42,12 +42,14 @@ from parley_lab.kinds.stages.asset_allocation.config import (
     AssetAllocationStage,
 )
 from parley_lab.kinds.stages.asset_allocation.dividing import (
+    SHARE,
     Division,
     drawn,
     fields_of,
     percent_to,
     script_problems,
     shares,
+    with_order,
 )
 
 
@@ -120,7 +122,7 @@ def as_shown(stage: AssetAllocationStage, view: OwnView) -> AssetAllocationStage
     """The stage with the assets in the order of the reader's page."""
     if not stage.shuffle_assets or CHANCE not in view.draws:
         return stage
-    assets = own_chance(view, "assets").sample(stage.assets, len(stage.assets))
+    assets = arrange(stage.assets, stage.order, number_of(view), own_chance(view, "assets"))
     return stage.model_copy(update={"assets": tuple(assets)})
 
 
@@ -184,9 +186,12 @@ class ShareScripts(PageScripts):
     def page(self, view: OwnView, rng: Random) -> Json | None:
         if view.me.script_for(self._allocation) is None:
             return None
+        given = dict(self.fixed(view)) or drawn(self._allocation, rng)
         mine = as_shown(self._allocation, view)
-        order = {ORDER: [*fields_of(mine)]} if mine.shuffle_assets else {}
-        return {**(dict(self.fixed(view)) or drawn(self._allocation, rng)), **order}
+        if fields_of(mine) == (SHARE,):
+            # The file says the share of its first asset, the page asks for that of its own.
+            given = {SHARE: shares(self._allocation, given)[mine.assets[0].id]}
+        return with_order(mine, given)
 
 
 class ShareData(Data):

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from parley_lab.base import rules, seeds
 from parley_lab.kinds import PAGE, Draws, Json, LabView, Member, OwnView
+from parley_lab.kinds.questions.drawn_rows import arrange, number_of
 from parley_lab.kinds.reads import Read, Use
 from parley_lab.kinds.stages.ranking.config import RankingStage
 from parley_lab.kinds.view import View
@@ -104,9 +105,13 @@ def all_candidates(stage: RankingStage, view: OwnView) -> list[Candidate]:
 def _as_shown(stage: RankingStage, view: OwnView) -> list[str]:
     """The ids of all who can be ranked, in the order of the reader's page."""
     found = eligible(stage, view)
-    if stage.shuffle_items and found:
-        seat = view.me.path.rpartition("/")[2]
-        seeds.rng(view.draws[found[0]][TIE], f"{seat}/items").shuffle(found)
+    if not stage.shuffle_items or not found:
+        return found
+    seat = view.me.path.rpartition("/")[2]
+    rng = seeds.rng(view.draws[found[0]][TIE], f"{seat}/items")
+    if stage.order == "latin":
+        return arrange(found, stage.order, number_of(view), rng)
+    rng.shuffle(found)
     return found
 
 

@@ -11,6 +11,7 @@ from parley_lab.base.meant_names import repeated_id
 from parley_lab.base.rules import Rule, is_empty
 from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
 from parley_lab.contracts.texts import Text
+from parley_lab.kinds.questions.rows import Order, is_usual_order
 
 USUAL_QUESTION: Final = "Bring these into an order, the best first."
 """Pages say it in their language."""
@@ -46,6 +47,9 @@ class RankingStage(StageConfig):
     """What is ranked, with `rank: items`."""
     shuffle_items: bool = Field(default=False, exclude_if=is_empty)
     """Whether each participant has the items in a different order on the page, with `rank: items`."""
+    order: Order = Field(default="drawn", exclude_if=is_usual_order)
+    """How the order of `shuffle_items` comes about. `drawn`: by chance. `latin`: seat after seat has the next order of
+    a balanced Latin square."""
     eligible: Rule | None = None
     """Which participants can be ranked, by what they have answered before, as show-if rules say it; each comparison
     names its stage. The stage then opens when the stages that the rule looks at are over. Left out: all of them."""
@@ -71,6 +75,8 @@ def problems(stage: RankingStage) -> Iterator[Problem]:
         yield Problem("shuffle_items", "true", "`rank: items` beside it: a list of participants is drawn anyway")
     elif stage.items:
         yield Problem("items", f"{len(stage.items)} items", "none without `rank: items`")
+    if stage.order == "latin" and not stage.shuffle_items:
+        yield Problem("order", "'latin'", "`shuffle_items: true` beside it: the orders are those of participants")
     for place, comparison in rules.comparisons(stage.eligible, "eligible") if stage.eligible is not None else ():
         if comparison.question is None:
             found = f"a rule over a {comparison.subject}"

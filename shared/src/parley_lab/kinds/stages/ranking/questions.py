@@ -116,6 +116,7 @@ class Ordering(Question):
         return {RANKING: [ids[code] for code in reply.ranking]}
 
     def check(self, answer: Json) -> Json:
+        answer = without_order(answer)
         given = answer.get(RANKING) if isinstance(answer, Mapping) else None
         unknown = [str(key) for key in answer if key != RANKING] if isinstance(answer, Mapping) else []
         if unknown:

@@ -1,5 +1,6 @@
 """Shares of a hundred: what is taken, where names come from, and what the data have."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -220,3 +221,29 @@ def test_assets_come_in_an_order_of_each_participant_which_the_data_have(seed: i
     assert [one.id for one in KIND.page(of, view).assets] == fields
     assert KIND.parts(of).data.cells(stored)["order"] == " ".join(fields)
     assert ShareQuestions(of).shown(stored) == dict.fromkeys("abcd", 25)
+
+
+@pytest.mark.parametrize(
+    ("path", "order", "stored", "scripted"), [("c1/m1", "a b", (70, 30), 70), ("c1/m2", "b a", (30, 70), 30)]
+)
+def test_two_assets_in_turn_have_the_share_that_is_asked(
+    path: str, order: str, stored: tuple[int, int], scripted: int
+) -> None:
+    of = stage(shuffle_assets=True, order="latin")
+    me = replace(ANN, path=path, player="script", script={"money": {"answers": {"share": 70}}})
+    view, parts = own(me, draws=OrderDraws().draw([], {}, Random(1))), KIND.parts(of)
+    assert parts.scripts is not None
+
+    given = asked(of, view).check({"share": 70})
+    page = parts.scripts.page(view, Random(1))
+
+    assert KIND.problems(of, []) == []
+    assert " ".join(one.id for one in KIND.page(of, view).assets) == order
+    assert parts.data.cells(given) == {"a": stored[0], "b": stored[1], "order": order}
+    assert asked(of, view).check(given) == given
+    assert page == {"share": scripted, "_order": order.split()}
+    assert shares(of, page) == {"a": 70, "b": 30}
+
+
+def test_latin_orders_are_those_of_shuffled_assets() -> None:
+    assert [problem.where for problem in KIND.problems(stage(order="latin"), [])] == ["order"]

@@ -1,5 +1,6 @@
 """Whom a participant may rank, valid orders, and the data."""
 
+from collections import Counter
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.latin import orders_in
 from parley_lab.kinds import PAGE, Ask, Column, Done, Member, OwnView
 from parley_lab.kinds.reads import Part, StageRead
 from parley_lab.kinds.stages.ranking.candidates import RankingDraws, candidates_of, listed
@@ -209,3 +211,19 @@ def test_items_are_shown_in_an_order_of_each_participant_which_the_data_have(see
     assert candidates_of(of, view) == candidates_of(of, view)
     assert RankingData(of).cells(stored)["order"] == " ".join(shown)
     assert RankingQuestions(of).shown(stored) == {"ranking": [*"abcdef"]}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_latin_orders_put_each_item_equally_often_in_each_place(count: int) -> None:
+    many = [{"id": one, "text": one.upper()} for one in "abcd"[:count]]
+    of = stage(rank="items", items=many, shuffle_items=True, order="latin")
+    drawn = draws(of, *EVERYBODY)
+
+    seats = [replace(ANN, path=f"c{number}/m1") for number in range(1, 1 + orders_in(count))]
+    shown = [tuple(one.id for one in candidates_of(of, own(seat, draws=drawn))) for seat in seats]
+
+    each = len(shown) // count
+    assert all(Counter(place) == dict.fromkeys("abcd"[:count], each) for place in zip(*shown, strict=True))
+    assert KIND.problems(of, []) == []
+    alone = stage(rank="items", items=many, order="latin")
+    assert [problem.where for problem in KIND.problems(alone, [])] == ["order"]
