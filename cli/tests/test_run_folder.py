@@ -8,7 +8,7 @@ import pytest
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.cli import run_folder
-from parley_lab.cli.run_folder import Run
+from parley_lab.cli.run_folder import Run, Wanted
 
 NOON = datetime(2030, 1, 2, 12, tzinfo=UTC)
 FILE = Path("talk.yaml")
@@ -35,21 +35,21 @@ def test_the_latest_unfinished_run_is_resumed(tmp_path: Path) -> None:
     newer = a_run(tmp_path, hours=1)
     run_folder.finish(a_run(tmp_path, hours=2))
 
-    assert run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE) == {"A talk": newer}
+    assert run_folder.latest_unfinished(tmp_path, {"A talk": Wanted("same")}, FILE) == {"A talk": newer}
 
 
 def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
     run_folder.finish(a_run(tmp_path))
 
     with pytest.raises(InvalidInput, match=r"nothing to resume.*--retry-failed"):
-        run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
+        run_folder.latest_unfinished(tmp_path, {"A talk": Wanted("same")}, FILE)
 
 
 def test_a_finished_run_is_gone_on_with_when_it_is_wanted(tmp_path: Path) -> None:
     finished = a_run(tmp_path)
     run_folder.finish(finished)
 
-    found = run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE, or_finished=True)["A talk"]
+    found = run_folder.latest_unfinished(tmp_path, {"A talk": Wanted("same")}, FILE, or_finished=True)["A talk"]
 
     assert found.folder == finished.folder
     assert run_folder.go_on(found) == finished
@@ -59,14 +59,14 @@ def test_a_run_of_another_file_is_refused(tmp_path: Path) -> None:
     a_run(tmp_path, file_hash="other")
 
     with pytest.raises(InvalidInput, match="another file"):
-        run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
+        run_folder.latest_unfinished(tmp_path, {"A talk": Wanted("same")}, FILE)
 
 
 def test_a_later_run_of_another_file_of_the_same_name_is_passed_over(tmp_path: Path) -> None:
     own = a_run(tmp_path)
     a_run(tmp_path, hours=1, file_hash="other")
 
-    assert run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE) == {"A talk": own}
+    assert run_folder.latest_unfinished(tmp_path, {"A talk": Wanted("same")}, FILE) == {"A talk": own}
 
 
 def two(out: Path, *, hours: int) -> tuple[Run, Run]:
@@ -74,7 +74,7 @@ def two(out: Path, *, hours: int) -> tuple[Run, Run]:
     return a_run(out, hours=hours, name="x_1", file_hash="one"), a_run(out, hours=hours, name="x_2", file_hash="two")
 
 
-BOTH = {"x_1": "one", "x_2": "two"}
+BOTH = {"x_1": Wanted("one"), "x_2": Wanted("two")}
 
 
 def test_runs_that_were_begun_together_are_resumed_together(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_names_that_share_a_folder_are_told_apart(tmp_path: Path) -> None:
     first = a_run(tmp_path, name=f"{long}_1", file_hash="one")
     second = a_run(tmp_path, name=f"{long}_2", file_hash="two")
 
-    found = run_folder.latest_unfinished(tmp_path, {f"{long}_1": "one", f"{long}_2": "two"}, FILE)
+    found = run_folder.latest_unfinished(tmp_path, {f"{long}_1": Wanted("one"), f"{long}_2": Wanted("two")}, FILE)
 
     assert found == {f"{long}_1": first, f"{long}_2": second}
 
@@ -110,7 +110,7 @@ def test_a_broken_record_is_passed_over(tmp_path: Path) -> None:
     broken = a_run(tmp_path, hours=1)
     (broken.folder / run_folder.RECORD).write_text("{")
 
-    assert run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE) == {"A talk": good}
+    assert run_folder.latest_unfinished(tmp_path, {"A talk": Wanted("same")}, FILE) == {"A talk": good}
 
 
 def test_a_file_in_place_of_the_results_folder_is_refused(tmp_path: Path) -> None:

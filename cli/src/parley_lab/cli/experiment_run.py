@@ -188,6 +188,7 @@ class ExperimentRun:
             file_hash=plan.file_hash,
             file=plan.file.path,
             model_mode=plan.model_mode,
+            model=plan.model,
             now=now,
         )
         self._lab.directory.note_run(experiment_id, run.folder)

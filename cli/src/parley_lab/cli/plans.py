@@ -21,7 +21,7 @@ from parley_lab.cli.experiment_file import (
 )
 from parley_lab.cli.following import PATIENCE
 from parley_lab.cli.lab_database import LabDatabase
-from parley_lab.cli.run_folder import Run
+from parley_lab.cli.run_folder import Run, Wanted
 from parley_lab.cli.workbook_file import read_workbook
 from parley_lab.contracts.experiment import ModelMode
 from parley_lab.design import Experiment, document_hash
@@ -79,6 +79,9 @@ class Plan:
     file: ExperimentFile
     experiment: Experiment
     file_hash: str
+    """That of the file, without the model that the command names."""
+    model: str | None
+    """The model of personas that name none, by the command or, of a run that is resumed, by its beginning."""
     model_mode: ModelMode
     run: Run | None
     replies: Mapping[str, int]
@@ -96,8 +99,10 @@ def plans_of(order: Order, path: Path) -> list[Plan]:
         require_people(order, open_seats_in(plan.experiment))
     run_folder.require_writable(order.out)
     if order.resume:
-        hashes = {plan.experiment.name: plan.file_hash for plan in plans}
-        runs = run_folder.latest_unfinished(order.out, hashes, path, or_finished=order.retry_failed)
+        wanted = {
+            plan.experiment.name: Wanted(plan.file_hash, plan.model, document_hash(plan.experiment)) for plan in plans
+        }
+        runs = run_folder.latest_unfinished(order.out, wanted, path, or_finished=order.retry_failed)
         plans = [_going_on(plan, runs.get(plan.experiment.name)) for plan in plans]
     return [plan if plan.file.named else _let_through(order, plan) for plan in plans]
 
@@ -135,8 +140,9 @@ def _plans_of_workbook(order: Order, path: Path) -> list[Plan]:
 
 
 def _plan(order: Order, file: ExperimentFile, sketch: Experiment, replies: Mapping[str, int]) -> Plan:
-    sketch = with_model(sketch, order.model, os.environ)
-    return Plan(file, sketch, document_hash(sketch), mode_asked_for(sketch, _models(order)), None, replies)
+    experiment = with_model(sketch, order.model, os.environ)
+    mode = mode_asked_for(experiment, _models(order))
+    return Plan(file, experiment, document_hash(sketch), order.model, mode, None, replies)
 
 
 def _models(order: Order) -> Models | None:
@@ -144,7 +150,12 @@ def _models(order: Order) -> Models | None:
 
 
 def _going_on(plan: Plan, run: Run | None) -> Plan:
-    return plan if run is None else replace(plan, run=run, model_mode=_stored_mode(run))
+    if run is None:
+        return plan
+    if plan.model is None:
+        experiment = with_model(plan.experiment, run.model, os.environ)
+        plan = replace(plan, experiment=experiment, model=run.model)
+    return replace(plan, run=run, model_mode=_stored_mode(run))
 
 
 def _stored_mode(run: Run) -> ModelMode:

@@ -22,7 +22,11 @@ UNFINISHED = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an experiment file; `file_hash` is that of the file's content."""
+    """One run of an experiment file.
+
+    `file_hash` is that of the file's content. Earlier versions took it after `model`, which they did not record, was
+    filled in.
+    """
 
     folder: Path
     experiment_id: UUID
@@ -31,6 +35,23 @@ class Run:
     model_mode: str
     started_at: str
     status: str = UNFINISHED
+    model: str | None = None
+    """The model of personas that name none, if the command named one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An experiment of a file whose run is to be resumed; `hash_with_model` has the named `model` filled in."""
+
+    file_hash: str
+    model: str | None = None
+    hash_with_model: str | None = None
+
+    def is_of(self, run: Run) -> bool:
+        """Whether this is a run of it, with the named model if there is one."""
+        if self.model is None:
+            return run.file_hash == self.file_hash
+        return (run.file_hash, run.model) in ((self.file_hash, self.model), (self.hash_with_model, None))
 
 
 def slug(name: str) -> str:
@@ -55,12 +76,20 @@ def require_writable(out: Path) -> None:
 
 
 def begin(
-    out: Path, name: str, *, experiment_id: UUID, file_hash: str, file: Path, model_mode: str, now: datetime
+    out: Path,
+    name: str,
+    *,
+    experiment_id: UUID,
+    file_hash: str,
+    file: Path,
+    model_mode: str,
+    model: str | None = None,
+    now: datetime,
 ) -> Run:
     """Make and record the folder of a new run; an existing folder is never used."""
     folder = place(out, name, experiment_id, now)
     folder.mkdir(parents=True)
-    run = Run(folder, experiment_id, file_hash, str(file), model_mode, now.isoformat())
+    run = Run(folder, experiment_id, file_hash, str(file), model_mode, now.isoformat(), model=model)
     write(run)
     return run
 
@@ -99,6 +128,7 @@ def write(run: Run) -> None:
         "file": run.file,
         "file_hash": run.file_hash,
         "model_mode": run.model_mode,
+        "model": run.model,
         "started_at": run.started_at,
         "status": run.status,
     }
@@ -107,36 +137,45 @@ def write(run: Run) -> None:
     os.replace(partial, run.folder / RECORD)
 
 
-def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path, *, or_finished: bool = False) -> dict[str, Run]:
+def latest_unfinished(
+    out: Path, wanted: Mapping[str, Wanted], file: Path, *, or_finished: bool = False
+) -> dict[str, Run]:
     """The runs that `--resume` continues, by the names of their experiments: the newest unfinished one, and those that
     were started together with it, which may be finished or may have no record yet.
 
-    wanted: the hashes of the file's content, by the names of its experiments.
+    wanted: the experiments of the file, by their names.
     or_finished: finished runs count as well.
 
     Raises:
-        InvalidInput: there is none, or those that there are were made from another content of the file.
+        InvalidInput: there is none, or those that there are were begun with another content of the file or model.
     """
     folders = sorted({out / slug(name) for name in wanted})
     runs = [run for folder in folders for run in _runs(folder)]
     kind = "run" if or_finished else "unfinished run"
     candidates = [run for run in runs if run.status == UNFINISHED or (or_finished and run.status == FINISHED)]
-    own = [run for run in candidates if run.file_hash in wanted.values()]
-    newest = max(own or candidates, key=lambda run: run.started_at, default=None)
+    own = [run for run in candidates if any(one.is_of(run) for one in wanted.values())]
+    same_file = [run for run in candidates if any(run.file_hash == one.file_hash for one in wanted.values())]
+    newest = max(own or same_file or candidates, key=lambda run: run.started_at, default=None)
     if newest is None:
         where = " or ".join(map(str, folders[:3]))
         raise InvalidInput(
             f"There is nothing to resume: no {kind} of {file} is in {where}."
             + ("" if or_finished else " After failures, --resume --retry-failed asks again.")
         )
-    together = {run.file_hash: run for run in runs if run.started_at == newest.started_at}
+    if not own and same_file:
+        how = "without --model" if newest.model is None else f"with --model {newest.model}"
+        raise InvalidInput(
+            f"The latest {kind}, {newest.folder}, was begun {how}, and keeps its models. Leave --model out to resume "
+            "it, or start a new run without --resume."
+        )
     if not own:
         raise InvalidInput(
             f"The latest {kind}, {newest.folder}, was begun with another file or another version of it: "
             f"{newest.file} said something else than {file} says now. Restore that file to resume the run, "
             "or start a new run without --resume."
         )
-    return {name: together[file_hash] for name, file_hash in wanted.items() if file_hash in together}
+    together = [run for run in runs if run.started_at == newest.started_at]
+    return {name: run for name, one in wanted.items() for run in together if one.is_of(run)}
 
 
 def _runs(experiment_folder: Path) -> Iterator[Run]:
@@ -156,6 +195,7 @@ def _read(record: Path) -> Run | None:
             file_hash=str(fields["file_hash"]),
             file=str(fields["file"]),
             model_mode=str(fields["model_mode"]),
+            model=fields.get("model"),
             started_at=str(fields["started_at"]),
             status=str(fields["status"]),
         )

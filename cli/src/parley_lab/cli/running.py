@@ -260,6 +260,7 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen, *, needs_calls: 
     is_out_of_sight = own_path.name == "parley" and shutil.which("parley") is None
     program = os.path.relpath(own_path) if is_out_of_sight else "parley"
     command = [program, "run", str(plan.file.path), "--resume"]
+    command += ["--model", order.model] if order.model else []
     command += [word for seat in order.people for word in ("--people", seat)]
     if order.sessions is not None:
         command += ["--sessions", str(order.sessions)]
