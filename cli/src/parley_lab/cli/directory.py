@@ -82,9 +82,16 @@ class DataDirectory:
         os.replace(partial, self._stamp)
 
     def note_run(self, experiment_id: UUID, folder: Path) -> None:
-        """Record where the data of a run go, for commands that start in other directories."""
-        self._runs.mkdir(parents=True, exist_ok=True)
-        (self._runs / str(experiment_id)).write_text(f"{folder.resolve()}\n", encoding="utf-8")
+        """Record where the data of a run go, for commands that start in other directories.
+
+        Raises:
+            SettingsInvalid: it cannot be written here.
+        """
+        try:
+            self._runs.mkdir(parents=True, exist_ok=True)
+            (self._runs / str(experiment_id)).write_text(f"{folder.resolve()}\n", encoding="utf-8")
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def folder_of_run(self, experiment_id: UUID) -> Path | None:
         """Where the data of a run of this lab go; relative to the working directory when it is below."""

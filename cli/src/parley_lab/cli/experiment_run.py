@@ -17,7 +17,7 @@ from parley_lab.cli.following import Ending, Follower
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, begun_experiment, require_people
 from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse, right_answers
-from parley_lab.cli.run_folder import Run
+from parley_lab.cli.run_folder import NotWritten, Run
 from parley_lab.cli.screen import (
     Screen,
     called_lines,
@@ -49,7 +49,7 @@ from parley_lab.experiments.following import (
 )
 from parley_lab.experiments.reviving import Revived, retry_failed
 from parley_lab.experiments.runs import spent
-from parley_lab.formats.exports import conversations, export
+from parley_lab.formats.exports import Written, conversations, export
 from parley_lab.kinds.stages import parts_of
 from parley_lab.people.opening import close_to_people
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS
@@ -131,7 +131,14 @@ class ExperimentRun:
         return self._run
 
     async def to_its_end(self, run: Run) -> int:
-        """Start or resume the run; a run without calls left stays as it is."""
+        """Start or resume the run; a run without calls left, or whose folder cannot be written, stays as it is."""
+        try:
+            return await self._follow(run)
+        except NotWritten as error:
+            self._say_not_written(run, error)
+            return INCOMPLETE
+
+    async def _follow(self, run: Run) -> int:
         if self.spent is not None:
             self.is_left = True
             self._screen.problem(f"{self._label}: {spent_calls_text(self.spent)}")
@@ -238,13 +245,33 @@ class ExperimentRun:
                 # Before the commit: every run that continues can be resumed, and a refused one stays as it was.
                 run_folder.go_on(run)
 
-    async def write_what_there_is(self) -> None:
-        """Write the data of a run that stops before its end."""
+    async def write_what_there_is(self) -> bool:
+        """Write the data of a run that stops before its end; False if they cannot be written."""
         if self._run is None or self._is_written:
-            return
-        with suppress(NotFound):
-            await export(self._database, self._run.experiment_id, self._run.folder, self._lab.clock.now())
-            self._screen.notice(f"The data so far are in {self._run.folder}{os.sep}", style="bold")
+            return True
+        try:
+            if await self._write(self._run) is None:
+                return False
+        except NotFound:
+            return True
+        self._screen.notice(f"The data so far are in {self._run.folder}{os.sep}", style="bold")
+        return True
+
+    async def _write(self, run: Run) -> Written | None:
+        """Write the data; None, with a line on the screen, if they cannot be written.
+
+        Raises:
+            NotFound: the experiment was deleted.
+        """
+        try:
+            with run_folder.writing(run.folder):
+                return await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
+        except NotWritten as error:
+            self._say_not_written(run, error)
+            return None
+
+    def _say_not_written(self, run: Run, error: NotWritten) -> None:
+        self._screen.problem(f"{error} The lab has them still: parley export {run.experiment_id.hex[:8]}")
 
     async def _stop(self, experiment_id: UUID) -> None:
         """Pause the run, also for its other keys, until the user resumes it."""
@@ -312,7 +339,7 @@ class ExperimentRun:
             self._screen.notice(f"No one came, and these seats are given up: {', '.join(seats)}.", style="yellow")
 
     async def _concluded(self, run: Run, ending: Ending, progress: Progress, seconds: float) -> int:
-        written = await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
+        written = await self._write(run)
         async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
             failed = await failed_members(session, run.experiment_id)
             missing = await missing_answers(session, run.experiment_id)
@@ -331,6 +358,8 @@ class ExperimentRun:
             self._screen.notice(released_line(released), style="yellow")
         for talk in talks:
             self._screen.notice(conversation_line(talk))
+        if written is None:
+            return INCOMPLETE
         for report in written.reports:
             self._screen.notice("\n".join(report.lines))
         for line in called_lines(written.manifest["models_called"]):

@@ -113,13 +113,20 @@ def end(data_dir: Path, run: str, out: Path | None) -> str:
     """End a run and keep its data. Where no lab is running, they are written at once.
 
     out: the folder to write them below; None: where the run was started.
+
+    Raises:
+        NotWritten: the run has ended, and its data cannot be written.
     """
 
     async def work(lab: LabAtHand, found: Row) -> str:
         await _decided(lab, lambda session: ending.end(session, found.id, lab.clock.now(), cause=CAUSE))
         if lab.is_running:
             return f"{found.name!r} has ended. Its data: parley export {found.id.hex[:8]}"
-        folder = await _taken_home(lab, found.id, out)
+        try:
+            folder = await _taken_home(lab, found.id, out)
+        except (InvalidInput, run_folder.NotWritten) as error:
+            told = f"{found.name!r} has ended. {error} Then: parley export {found.id.hex[:8]}"
+            raise run_folder.NotWritten(told) from error
         nothing_is_left(lab, found.id, out, run_folder.FINISHED)
         return f"{found.name!r} has ended. The data so far are in {folder}{os.sep}"
 

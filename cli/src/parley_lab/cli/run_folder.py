@@ -5,13 +5,14 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from parley_lab.base.errors import InvalidInput
+from parley_lab.base.errors import InvalidInput, ParleyError
 
 DEFAULT_OUT = Path("results")
 RECORD = "run.json"
@@ -54,6 +55,26 @@ class Wanted:
         return (run.file_hash, run.model) in ((self.file_hash, self.model), (self.hash_with_model, None))
 
 
+class NotWritten(ParleyError):
+    """The data of a run, or its record, cannot be written; the lab has them still."""
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """For what is written into the folder of a run.
+
+    Raises:
+        NotWritten: in place of the error of the operating system.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(
+            f"The data cannot be written to {folder}: {error.strerror or error}. Mend that, or choose another folder "
+            "with --out."
+        ) from error
+
+
 def slug(name: str) -> str:
     """A folder name for an experiment's name."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
@@ -86,9 +107,14 @@ def begin(
     model: str | None = None,
     now: datetime,
 ) -> Run:
-    """Make and record the folder of a new run; an existing folder is never used."""
+    """Make and record the folder of a new run; an existing folder is never used.
+
+    Raises:
+        NotWritten: it cannot be made.
+    """
     folder = place(out, name, experiment_id, now)
-    folder.mkdir(parents=True)
+    with writing(folder):
+        folder.mkdir(parents=True)
     run = Run(folder, experiment_id, file_hash, str(file), model_mode, now.isoformat(), model=model)
     write(run)
     return run
@@ -122,7 +148,11 @@ def place(out: Path, name: str, experiment_id: UUID, started_at: datetime) -> Pa
 
 
 def write(run: Run) -> None:
-    """Record the run; a reader finds the old record or the new one, whole."""
+    """Record the run; a reader finds the old record or the new one, whole.
+
+    Raises:
+        NotWritten: the folder cannot be written.
+    """
     fields = {
         "experiment_id": str(run.experiment_id),
         "file": run.file,
@@ -133,8 +163,9 @@ def write(run: Run) -> None:
         "status": run.status,
     }
     partial = run.folder / f"{RECORD}.partial"
-    partial.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(partial, run.folder / RECORD)
+    with writing(run.folder):
+        partial.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(partial, run.folder / RECORD)
 
 
 def latest_unfinished(

@@ -18,7 +18,7 @@ from parley_lab.base.settings import KindSettings, ServerSettings, read_settings
 from parley_lab.cli.embedded import Continued, EmbeddedLab
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.experiment_file import has_open_seats
-from parley_lab.cli.experiment_run import FINISHED, ExperimentRun, spent_calls_text
+from parley_lab.cli.experiment_run import FINISHED, INCOMPLETE, ExperimentRun, spent_calls_text
 from parley_lab.cli.following import PATIENCE
 from parley_lab.cli.interrupts import Interrupted, Interrupts
 from parley_lab.cli.keys_at_hand import console_address
@@ -148,8 +148,8 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
         try:
             await interrupts.unless(lambda: while_ours(lab, _look_on(order, lab, screen, runs)))
         except Interrupted:
-            await _leave(order, runs, lab, screen, began_at)
-            return code
+            is_written = await _leave(order, runs, lab, screen, began_at)
+            return code if is_written else code or INCOMPLETE
     return code
 
 
@@ -188,13 +188,13 @@ async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int
 
 async def _leave(
     order: Order, runs: Sequence[ExperimentRun], lab: EmbeddedLab, screen: Screen, began_at: datetime
-) -> None:
-    """Finish the work in hand, then write the data of all runs of this lab."""
+) -> bool:
+    """Finish the work in hand, then write the data of all runs of this lab; whether all were written."""
     await lab.come_to_rest()
-    for one in runs:
-        await one.write_what_there_is()
+    own_written = [await one.write_what_there_is() for one in runs]
     own = {one.experiment_id for one in runs if one.experiment_id is not None}
-    await take_home_what_moved(lab, began_at, but=own, new_below=order.out, screen=screen)
+    others_written = await take_home_what_moved(lab, began_at, but=own, new_below=order.out, screen=screen)
+    return all(own_written) and others_written
 
 
 async def _say_what_is_unfinished(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen) -> None:

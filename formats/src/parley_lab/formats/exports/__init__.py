@@ -12,6 +12,7 @@ from parley_lab.formats.exports.comparing import without_ids_and_clocks as witho
 from parley_lab.formats.exports.files import CSV_FILES as CSV_FILES
 from parley_lab.formats.exports.files import EXPORT_VERSION as EXPORT_VERSION
 from parley_lab.formats.exports.files import LONG_TABLES as LONG_TABLES
+from parley_lab.formats.exports.files import Written as Written
 from parley_lab.formats.exports.files import conversations as conversations
 from parley_lab.formats.exports.files import export as export
 from parley_lab.formats.exports.files import reports as reports
