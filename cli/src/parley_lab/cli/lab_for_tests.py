@@ -54,7 +54,9 @@ class ParleyLab:
 
     def __init__(self, url: str, key: str, endpoint: FakeEndpoint) -> None:
         self.url = url
-        self.client = httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+        self.client = httpx2.Client(
+            base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60, trust_env=False
+        )
         self._endpoint = endpoint
 
     @property

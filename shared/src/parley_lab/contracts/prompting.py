@@ -87,6 +87,6 @@ def _problem(response: httpx2.Response) -> Mapping[str, Any]:
 
 
 def client_of(base_url: str) -> PromptClient:
-    """A client of the prompt-builder at this address; it keeps its connections open."""
+    """A client of the prompt-builder at this address, without a proxy; it keeps its connections open."""
     limits = httpx2.Limits(max_connections=100, max_keepalive_connections=100)
-    return PromptClient(httpx2.AsyncClient(base_url=base_url, timeout=10.0, limits=limits))
+    return PromptClient(httpx2.AsyncClient(base_url=base_url, timeout=10.0, limits=limits, trust_env=False))
