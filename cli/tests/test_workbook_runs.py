@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from parley_lab.cli.testing import BeginParley, Parley, line_with, workbook_of_two_permutations
+from parley_lab.cli.workbook_file import read_workbook
 from parley_lab.formats.testing.workbooks import base_values, with_setting, xlsx_of
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
 
@@ -136,6 +137,18 @@ def test_two_tables_of_one_name_in_a_folder_are_refused(parley: Parley, tmp_path
 
     assert refused.returncode != 0
     assert "treatments.csv and treatments.tsv" in refused.stdout + refused.stderr
+
+
+def test_a_folder_leaves_out_what_is_no_table_with_a_word(tmp_path: Path) -> None:
+    for name, rows in base_values().items():
+        with (tmp_path / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+    for stray in ("~$prompts.csv", "#todo.csv", "prompts.docx", ".DS_Store"):
+        (tmp_path / stray).write_bytes(b"x")
+
+    (told,) = map(str, read_workbook(tmp_path).warnings)
+
+    assert "files that are no tables are left out (found #todo.csv, prompts.docx, ~$prompts.csv)" in told
 
 
 def test_a_folder_of_sheets_is_run_and_served_like_a_workbook(

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput, ParleyError, TooLarge
+from parley_lab.formats.importing import ZIP, Choice, import_file
 from parley_lab.formats.testing.workbooks import base_values, problems_of, sheets_of, xlsx_of
 from parley_lab.formats.workbook import Workbook, read, read_csv_tables, read_xlsx
 from parley_lab.formats.workbook.sheets import SHEETS
@@ -270,3 +271,20 @@ def test_any_bytes_are_a_table_or_refused(content: bytes) -> None:
 def test_a_table_that_is_too_long_is_refused() -> None:
     with pytest.raises(TooLarge):
         read_csv_tables({"treatments": b"a,b\n" * 20_002}, "folder")
+
+
+def test_a_zip_leaves_out_what_is_no_table_with_a_word() -> None:
+    target = BytesIO()
+    hidden = ("__MACOSX/study/._prompts.csv", ".git/config.csv", ".DS_Store")
+    with ZipFile(target, "w") as archive:
+        for name, content in tables().items():
+            archive.writestr(f"study/{name}.csv", content)
+        for name in (*hidden, "~$prompts.csv", "#todo.csv", "prompts.docx"):
+            archive.writestr(name if "/" in name else f"study/{name}", b"x")
+
+    (told,) = import_file(target.getvalue(), ZIP, Choice()).warnings
+
+    assert told.startswith(
+        "the archive: files that are no tables are left out (found study/#todo.csv, study/prompts.docx, "
+        "study/~$prompts.csv)"
+    )

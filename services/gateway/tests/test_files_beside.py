@@ -94,6 +94,15 @@ async def test_a_zip_of_a_folder_is_read_like_a_form(api: Api) -> None:
     assert await names(api, f"/v1/experiments/{made.json()['id']}") == ["people.csv", "pictures/map.png"]
 
 
+async def test_what_a_zip_has_beside_the_folder_of_the_text_is_left_out_with_a_word(api: Api) -> None:
+    files = {f"study/{name}": content for name, content in {"study.yaml": TEXT.encode(), **FILES}.items()}
+    stray = {"study/~$people.csv": b"x", "old/people.csv": TABLE, "study/.DS_Store": b"x", "__MACOSX/a": b"x"}
+
+    checked = await as_zip(api, "/v1/experiments/validate", files | stray)
+
+    assert checked.json()["warnings"] == ["These files of the archive are left out: old/people.csv, study/~$people.csv"]
+
+
 async def test_a_picture_that_was_sent_without_its_folder_is_found(api: Api) -> None:
     made = await send(api, "POST", "/v1/experiments", files={"people.csv": TABLE, "map.png": PNG})
 

@@ -1,12 +1,21 @@
 """Workbooks on the command line: an .xlsx file, or a folder with a CSV file for each sheet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
-from parley_lab.formats.workbook import Draws, Workbook, read, read_csv_tables, read_ods, read_xlsx, template
+from parley_lab.formats.workbook import (
+    Draws,
+    Workbook,
+    read,
+    read_csv_tables,
+    read_ods,
+    read_xlsx,
+    template,
+    warn_of_strays,
+)
 from parley_lab.formats.workbook.data import write_data
 from parley_lab.formats.workbook.xlsx import MAX_BYTES
 
@@ -32,7 +41,7 @@ def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
     tables = {one.stem: _content(one) for one in found}
     workbook = read(read_csv_tables(tables, path.name), str(path), draws=draws)
     ignored = [one.name for one in path.iterdir() if one.is_file() and one.stem not in tables and one.name[0] != "."]
-    return replace(workbook, warnings=(*workbook.warnings, *_left_out(path, ignored)))
+    return replace(workbook, warnings=(*workbook.warnings, *warn_of_strays(str(path), ignored)))
 
 
 def _refuse_two_of_one_name(files: Sequence[Path], path: Path) -> None:
@@ -46,12 +55,6 @@ def _refuse_two_of_one_name(files: Sequence[Path], path: Path) -> None:
     ]
     if problems:
         raise InvalidInput(f"{path} cannot be read.", problems)
-
-
-def _left_out(path: Path, names: list[str]) -> Iterator[Problem]:
-    if names:
-        listed = ", ".join(sorted(names))
-        yield Problem(str(path), listed, "a CSV file for each sheet", "files that are no tables are left out")
 
 
 def write_template(path: Path) -> None:

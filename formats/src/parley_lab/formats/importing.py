@@ -4,14 +4,22 @@ A format is one line in `IMPORTERS`. An importer is pure: it returns experiments
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.design import Experiment
-from parley_lab.formats.workbook import Draws, Workbook, compile_workbook, read, read_csv_tables, read_xlsx
+from parley_lab.formats.workbook import (
+    Draws,
+    Workbook,
+    compile_workbook,
+    read,
+    read_csv_tables,
+    read_xlsx,
+    warn_of_strays,
+)
 from parley_lab.formats.workbook.complaints import problem_at
-from parley_lab.formats.workbook.zipped import is_workbook, tables_in
+from parley_lab.formats.workbook.zipped import is_workbook, unpack
 
 XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 ZIP: Final = "application/zip"
@@ -63,8 +71,10 @@ def _archive(content: bytes, choice: Choice) -> Imported:
     """A zip with a CSV file for each sheet. A spreadsheet is also a zip and may be sent with this type."""
     if is_workbook(content):
         return _spreadsheet(content, choice)
-    sheets = read_csv_tables(tables_in(content), "the archive")
-    return _workbook(read(sheets, "the archive", draws=choice.draws), choice)
+    unpacked = unpack(content)
+    workbook = read(read_csv_tables(unpacked.tables, "the archive"), "the archive", draws=choice.draws)
+    warnings = (*workbook.warnings, *warn_of_strays("the archive", unpacked.strays))
+    return _workbook(replace(workbook, warnings=warnings), choice)
 
 
 def _workbook(workbook: Workbook, choice: Choice) -> Imported:

@@ -7,6 +7,7 @@ from parley_lab.formats.workbook.compiling import Compiled as Compiled
 from parley_lab.formats.workbook.compiling import compile_designs as compile_designs
 from parley_lab.formats.workbook.compiling import compile_workbook as compile_workbook
 from parley_lab.formats.workbook.csv_tables import read_csv_tables as read_csv_tables
+from parley_lab.formats.workbook.csv_tables import warn_of_strays as warn_of_strays
 from parley_lab.formats.workbook.design import Design as Design
 from parley_lab.formats.workbook.design import Workbook as Workbook
 from parley_lab.formats.workbook.draws import Draws as Draws

@@ -1,12 +1,13 @@
 """Reads a folder of CSV files, one for each sheet, into the sheets of cells that a workbook has."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from parley_lab.base.errors import InvalidInput, Problem, TooLarge
 from parley_lab.design.tables import csv_records, warnings_of_csv
 from parley_lab.formats.workbook.cells import Cell, flaw_of
+from parley_lab.formats.workbook.complaints import problem_at
 from parley_lab.formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_of
 
 MAX_BYTES: Final = 10 * 1024 * 1024
@@ -36,6 +37,13 @@ def read_csv_tables(tables: Mapping[str, bytes], name: str) -> Sheets:
     if problems:
         raise InvalidInput(f"{name} cannot be read.", problems)
     return sheets
+
+
+def warn_of_strays(where: str, names: Iterable[str]) -> Iterator[Problem]:
+    """The warning that these files, beside the tables of a workbook, are not read; none without a name."""
+    if listed := ", ".join(sorted(names)):
+        wrong = "files that are no tables are left out"
+        yield problem_at(where, wrong, "a CSV file for each sheet", found=listed, do="save each sheet as a CSV file")
 
 
 def _rows(title: str, content: bytes) -> Iterator[tuple[int, list[Cell]]]:

@@ -1,5 +1,7 @@
 """A zip with a CSV file for each sheet, as operating systems make one of a folder."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Final
@@ -12,8 +14,18 @@ from parley_lab.formats.workbook.csv_tables import MAX_BYTES
 MAX_FILES: Final = 100
 _SPREADSHEET: Final = "xl/workbook.xml"
 _TABLES: Final = (".csv", ".tsv")
-_HIDDEN: Final = ("__MACOSX", ".", "~$", "#")
-"""The prefixes of parts that operating systems and office programs add, and of notes."""
+_HIDDEN: Final = ("__MACOSX", ".")
+"""The prefixes of parts that operating systems add."""
+_NO_TABLES: Final = ("~$", "#")
+"""The prefixes of files that office programs lock others with, and of notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """The CSV files in a zip, by name without folder and `.csv`, and the names of the files that are no tables."""
+
+    tables: Mapping[str, bytes]
+    strays: Sequence[str]
 
 
 def is_workbook(content: bytes) -> bool:
@@ -25,8 +37,8 @@ def is_workbook(content: bytes) -> bool:
         return False
 
 
-def tables_in(content: bytes) -> dict[str, bytes]:
-    """The CSV files in the zip, by name without folder and `.csv`.
+def unpack(content: bytes) -> Unpacked:
+    """The tables in the zip.
 
     Raises:
         TooLarge: the unpacked tables are larger than a workbook may be.
@@ -42,8 +54,9 @@ def tables_in(content: bytes) -> dict[str, bytes]:
         raise _unreadable(f"a damaged file ({type(error).__name__})") from error
 
 
-def _unpacked(archive: ZipFile) -> dict[str, bytes]:
-    parts = [part for part in archive.infolist() if _is_table(PurePosixPath(part.filename))]
+def _unpacked(archive: ZipFile) -> Unpacked:
+    files = [part for part in archive.infolist() if not part.is_dir() and not _is_hidden(part.filename)]
+    parts = [part for part in files if _is_table(PurePosixPath(part.filename))]
     if len(parts) > MAX_FILES or sum(part.file_size for part in parts) > MAX_BYTES:
         raise TooLarge(f"The archive has more than {MAX_FILES} tables, or more than {MAX_BYTES} bytes in them.")
     tables: dict[str, bytes] = {}
@@ -56,11 +69,15 @@ def _unpacked(archive: ZipFile) -> dict[str, bytes]:
             tables[name] = file.read(MAX_BYTES + 1)
         if sum(map(len, tables.values())) > MAX_BYTES:
             raise TooLarge(f"The tables of the archive have more than {MAX_BYTES} bytes.")
-    return tables
+    return Unpacked(tables, [part.filename for part in files if part not in parts])
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(_HIDDEN) for part in PurePosixPath(name).parts)
 
 
 def _is_table(path: PurePosixPath) -> bool:
-    return path.suffix.lower() in _TABLES and not any(part.startswith(_HIDDEN) for part in path.parts)
+    return path.suffix.lower() in _TABLES and not any(part.startswith(_NO_TABLES) for part in path.parts)
 
 
 def _unreadable(found: str) -> InvalidInput:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
@@ -31,8 +31,10 @@ _BEGINS: Final = re.compile(
 """The key that every experiment file has, and a file of words has not; it takes linear time to find."""
 _FIRST_BYTES: Final = 65_536
 """The part of a file in which that key is."""
-_HIDDEN: Final = ("__MACOSX", ".", "~$")
-"""The beginnings of names that operating systems and office programs add to archives."""
+_HIDDEN: Final = ("__MACOSX", ".")
+"""The beginnings of names that operating systems add to archives."""
+_LOCK: Final = "~$"
+"""The beginning of the name of a file with which an office program locks another one."""
 EDIT: Final = "/experiments/edit"
 _TIMES_AS_LONG: Final = 3
 """A text in JSON, whose every line end and quote takes two bytes, and the changes to it, as often as a text alone."""
@@ -57,7 +59,7 @@ class Bundle:
     """The content of an experiment file, a name that says its format, and the files beside it by name.
 
     `sent`: those of the files that are in the body. `written`: the text and its media type; None where it is no text
-    that can be stored.
+    that can be stored. `strays`: the names of the files of an archive that are left out.
     """
 
     content: bytes
@@ -65,6 +67,12 @@ class Bundle:
     files: Mapping[str, FileBeside]
     sent: Mapping[str, FileBeside]
     written: tuple[str, str] | None
+    strays: Sequence[str] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings about the archive itself."""
+        return (f"These files of the archive are left out: {', '.join(sorted(self.strays))}",) if self.strays else ()
 
     @property
     def fingerprint(self) -> bytes:
@@ -90,12 +98,12 @@ async def bundle_in(request: Request, context: Context, stored: Mapping[str, Fil
         InvalidInput: no part is the text, or several are, or a file has no name that a text may give.
         TooLarge: it, one of its files, or all of them together.
     """
-    media_type = _media_type(request.headers)
+    media_type, strays = _media_type(request.headers), list[str]()
     if media_type == forms.FORM:
         content, name, files = await _in_form(request)
     elif media_type == ZIP:
         packed, most = await request.body(), context.files.max_files_bytes
-        content, name, files = await asyncio.to_thread(_in_zip, packed, most)
+        content, name, files, strays = await asyncio.to_thread(_in_zip, packed, most)
     else:
         content, name = await forms.file_in(request, _TEXT)
         files = {}
@@ -105,7 +113,7 @@ async def bundle_in(request: Request, context: Context, stored: Mapping[str, Fil
     for one in files:
         require_name(one)
     sent = await asyncio.to_thread(lambda: {one: file_beside(held) for one, held in files.items()})
-    return Bundle(content, name, {**known, **sent}, sent, _find_text(content, name))
+    return Bundle(content, name, {**known, **sent}, sent, _find_text(content, name), strays)
 
 
 def _find_text(content: bytes, name: str) -> tuple[str, str] | None:
@@ -186,11 +194,13 @@ def _choose_text(files: dict[str, bytes], folder: str = "") -> tuple[bytes, str,
     return files[name], name_of(files[name], name), {one: files[one] for one in files if one != name}
 
 
-def _in_zip(packed: bytes, most: int) -> tuple[bytes, str, dict[str, bytes]]:
-    """The files of the archive below the folder of the experiment file."""
+def _in_zip(packed: bytes, most: int) -> tuple[bytes, str, dict[str, bytes], list[str]]:
+    """The files of the archive below the folder of the experiment file, and the names of those that are left out."""
     try:
         with zipfile.ZipFile(BytesIO(packed)) as archive:
-            files = _unpack(archive, most)
+            shown = [one for one in archive.infolist() if not one.is_dir() and not _begins(one.filename, _HIDDEN)]
+            locks = [one.filename for one in shown if _begins(one.filename, (_LOCK,))]
+            files = _unpack(archive, [one for one in shown if one.filename not in locks], most)
     except (InvalidInput, TooLarge):
         raise
     except Exception as error:
@@ -199,11 +209,12 @@ def _in_zip(packed: bytes, most: int) -> tuple[bytes, str, dict[str, bytes]]:
     texts = _texts(files)
     folder = str(PurePosixPath(min(texts, key=lambda one: one.count("/"))).parent) if texts else "."
     prefix = "" if folder == "." else f"{folder}/"
-    return _choose_text({one.removeprefix(prefix): files[one] for one in files if one.startswith(prefix)}, "archive")
+    taken = [one for one in files if one.startswith(prefix)]
+    strays = [*locks, *(one for one in files if not one.startswith(prefix))]
+    return *_choose_text({one.removeprefix(prefix): files[one] for one in taken}, "archive"), strays
 
 
-def _unpack(archive: zipfile.ZipFile, most: int) -> dict[str, bytes]:
-    parts = [one for one in archive.infolist() if not one.is_dir() and not _is_hidden(one.filename)]
+def _unpack(archive: zipfile.ZipFile, parts: Sequence[zipfile.ZipInfo], most: int) -> dict[str, bytes]:
     size = sum(one.file_size for one in parts)
     if size > most or len(parts) > MOST_BESIDE + 1:
         raise TooLarge(f"The archive has {len(parts)} files of {size} bytes; it may have {MOST_BESIDE + 1} of {most}.")
@@ -226,8 +237,9 @@ def packed_of(written: str, media_type: str, files: Mapping[str, bytes]) -> byte
     return content.getvalue()
 
 
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(_HIDDEN) and part not in (".", "..") for part in name.split("/"))
+def _begins(name: str, beginnings: tuple[str, ...]) -> bool:
+    """Whether a part of this path begins so."""
+    return any(part.startswith(beginnings) and part not in (".", "..") for part in name.split("/"))
 
 
 def _refusal(where: str, found: str) -> InvalidInput:

@@ -1,6 +1,7 @@
 """What experimenters do: create, start and follow experiments, look after members, take the data home."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -66,7 +67,8 @@ async def read_draft(bundle: Bundle, context: Context, owner_id: UUID) -> Draft:
         async with context.database.transaction() as session:
             return await personas.find_some(session, owner_id, named)
 
-    return await context.reader.experiment(bundle.content, bundle.name, find_personas, bundle.files)
+    draft = await context.reader.experiment(bundle.content, bundle.name, find_personas, bundle.files)
+    return replace(draft, warnings=(*draft.warnings, *bundle.warnings))
 
 
 @router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=FILE_BODY)
