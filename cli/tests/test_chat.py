@@ -92,6 +92,24 @@ async def test_a_failing_model_is_told_in_words(parley: Parley, talk: Path, data
     assert "a-wrong-key" not in result.stdout + result.stderr
 
 
+@pytest.mark.postgres
+async def test_a_draft_in_a_thought_is_not_shown(parley: Parley, talk: Path, data_dir: Path) -> None:
+    draft, reply = '{"response": "I never sleep."}', '{"response": "Good evening."}'
+    written = f"<think>A draft: {draft}</think>{reply}<think>Or: {draft}</think>"
+    async with FakeEndpoint(replies=lambda _body: written) as endpoint:
+        result = await asyncio.to_thread(
+            parley,
+            *("chat", "ada", "--file", talk, "--data-dir", data_dir, "--models", "real"),
+            stdin="Hello!\n",
+            OPENAI_API_KEY="a-key",
+            OPENAI_BASE_URL=endpoint.base_url,
+        )
+
+    assert "Ada: Good evening." in result.stdout
+    assert "draft" not in result.stdout
+    assert "never sleep" not in result.stdout
+
+
 @pytest.mark.parametrize(
     ("order", "said_so"),
     [

@@ -1,14 +1,16 @@
 """The crewai model against a fake endpoint: what is sent, what is read, and that one attempt is one call."""
 
 import asyncio
+import json
 import socket
 import warnings
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from parley_lab.agent_worker.models import build_models
+from parley_lab.agent_worker.models import build_models, crewai_model
 from parley_lab.agent_worker.models.crewai_model import (
     CrewAIModel,
     agent_arguments,
@@ -125,6 +127,25 @@ def test_a_server_that_takes_no_connection_is_unreachable() -> None:
 
 def test_crewai_is_served_where_it_is_installed() -> None:
     assert ("crewai" in build_models({})) is is_installed()
+
+
+async def test_a_draft_in_a_thought_is_not_the_reply_of_a_crew(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = SimpleNamespace(successful_requests=0)
+    client = SimpleNamespace(base_url="", get_token_usage_summary=lambda: usage)
+    written = f'{REPLY}<think>A draft: {{"response": "Never."}} No.</think>'
+    library = SimpleNamespace(
+        silence=lambda _is_on: None,
+        LLM=lambda **_: client,
+        OneCall=lambda inner: SimpleNamespace(inner=inner, outcome=written),
+        Agent=lambda **_: None,
+        Task=lambda **_: SimpleNamespace(execute_sync=lambda _agent: None),
+    )
+    monkeypatch.setattr(crewai_model, "_library", lambda: library)
+
+    reply = await CrewAIModel(read_model_keys({"OPENAI_API_KEY": KEY})).reply(a_request())
+
+    assert (reply.status, reply.raw) == ("ok", written)
+    assert reply.parsed == json.loads(REPLY)
 
 
 @with_crewai
