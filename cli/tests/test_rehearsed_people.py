@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.embedded import EmbeddedLab
-from parley_lab.cli.rehearsing import rehearse
+from parley_lab.cli.rehearsing import Missing, rehearse
 from parley_lab.experiments.experiments import find
 from tests.faults.lab_tools import start
 
@@ -74,6 +74,26 @@ async def test_people_whose_page_stays_blocked_leave_when_nothing_happens_any_mo
     ends = await rehearse_with(FakeApi(lambda _: {"blocked_by": ["Please wait."]}), monkeypatch, people=2)
 
     assert ends == ["left", "left"]
+
+
+QUIZ = {"type": "object", "properties": {"town": {"type": "string", "const": "by chance"}}}
+
+
+def attempt(number: int) -> dict[str, Json]:
+    return {"forms": [{"key": f"attempt:{number + 1}", "form": QUIZ, "ask_id": f"a{number}"}]}
+
+
+async def test_one_right_answer_after_another_is_tried_and_then_chance_until_the_person_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = FakeApi(attempt)
+    right = [{"town": "Bern", "left_out": 1}, {"town": "Bern", "left_out": 2}, {"town": "Rome"}]
+
+    # One of the two never comes, so that no others come after the one who leaves.
+    ends = await rehearse_with(api, monkeypatch, people=2, missing=Missing(no_shows=1), right={"one": right})
+
+    assert ends == ["left"]
+    assert [answer["town"] for answer in api.answers] == ["Bern", "Rome", *["by chance"] * 3]
 
 
 MIN_TURNS = """

@@ -15,7 +15,8 @@ from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.embedded import EmbeddedLab
-from parley_lab.cli.rehearsing import Missing, filled, rehearse, right_answers
+from parley_lab.cli.made_up_answers import fill_in, right_answers
+from parley_lab.cli.rehearsing import Missing, rehearse
 from parley_lab.cli.testing import BeginParley, Parley, line_with
 from parley_lab.design import load
 from parley_lab.experiments.experiments import find
@@ -317,7 +318,7 @@ def test_a_hidden_field_is_not_answered(seed: int) -> None:
         },
     }
 
-    answer = filled(form, Random(seed))
+    answer = fill_in(form, Random(seed))
 
     assert ("often" in answer) is answer["rides"]
 
@@ -350,7 +351,7 @@ async def test_made_up_people_answer_a_check_as_the_file_says_and_meet(tmp_path:
         async with lab.database.transaction() as session:
             code = (await find(session, experiment_id)).join_code
 
-        right = right_answers(load(TOGETHER, "together.yaml").stages)
+        right = right_answers(load(TOGETHER, "together.yaml"))
         ends = await rehearse(lab.url or "", code, 6, 5, right=right, give_up_seats=give_up, patience_seconds=5)
 
         async with lab.database.transaction() as session:
@@ -408,7 +409,7 @@ async def test_made_up_people_take_the_time_of_a_page_and_wait_without_asking(
 def test_a_made_up_person_types_one_of_the_right_answers(correct: str) -> None:
     document = TOGETHER.replace('correct: "12"', f"correct: {correct}")
 
-    assert right_answers(load(document, "together.yaml").stages) == {"check": {"three": "12"}}
+    assert right_answers(load(document, "together.yaml")) == {"check": [{"three": "12"}]}
 
 
 OF_ROWS = """
@@ -424,4 +425,24 @@ cohorts: [{seats: [{open: true}]}]
 
 
 def test_a_made_up_person_knows_the_right_answer_about_each_row() -> None:
-    assert right_answers(load(OF_ROWS, "quiz.yaml").stages) == {"quiz": {"a.n": 1, "b.n": 2}}
+    assert right_answers(load(OF_ROWS, "quiz.yaml")) == {"quiz": [{"a.n": 1, "b.n": 2}]}
+
+
+OF_ARMS = """
+parley: 1
+name: A quiz of arms
+variables: {town: Bern}
+stages:
+  - {id: quiz, kind: comprehension, questions: [{id: town, kind: text, title: "Which town?", correct: "{{town}}"}]}
+treatments:
+  - {id: one}
+  - {id: same, variables: {town: Bern}}
+  - {id: two, variables: {town: Rome}}
+  - id: three
+    stages: {quiz: {questions: [{id: town, kind: text, title: "Which town?", correct: [Oslo, Paris]}]}}
+cohorts: [{seats: [{open: true}], count: 4}]
+"""
+
+
+def test_right_answers_are_those_of_each_arm() -> None:
+    assert right_answers(load(OF_ARMS, "quiz.yaml")) == {"quiz": [{"town": "Bern"}, {"town": "Rome"}, {"town": "Oslo"}]}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from parley_lab.cli.rehearsing import filled
+from parley_lab.cli.made_up_answers import fill_in
 from parley_lab.store.session import Database
 from tests.flows.playing import Person, playing
 
@@ -148,7 +148,7 @@ async def go_on_as_made_up_people_do(people: Sequence[Person]) -> list[dict[str,
             if stage_id in ASKED:
                 shown[stage_id] = {each["id"]: each["title"] for each in page["view"]["questions"]}
             form = page["forms"][0] if page["forms"] else None
-            answer = None if form is None else filled(form["form"], rng)
+            answer = None if form is None else fill_in(form["form"], rng)
             if form is not None and stage_id == "quiz":
                 answer = {"a.says": 1, "b.says": 2}
             if form is not None and form["ask_id"] is not None:

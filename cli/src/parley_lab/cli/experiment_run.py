@@ -14,9 +14,10 @@ from parley_lab.base.errors import Conflict, InvalidInput, NotFound
 from parley_lab.cli import run_folder
 from parley_lab.cli.embedded import EmbeddedLab
 from parley_lab.cli.following import Ending, Follower
+from parley_lab.cli.made_up_answers import right_answers
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, begun_experiment, require_people
-from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse, right_answers
+from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse
 from parley_lab.cli.run_folder import NotWritten, Run
 from parley_lab.cli.screen import (
     Screen,
@@ -312,7 +313,7 @@ class ExperimentRun:
                 row.seed,
                 missing=missing,
                 takes_time=self._plan.experiment.pace == "live",
-                right=right_answers(self._plan.experiment.stages),
+                right=right_answers(self._plan.experiment),
                 give_up_seats=give_up,
             )
             return asyncio.create_task(work)

@@ -4,7 +4,7 @@ Some of them may stay away, or join and go silent: then the study shows what its
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,13 +12,10 @@ from random import Random
 from typing import Any, Final, Literal
 
 import httpx2
-from pydantic import TypeAdapter
 
 from parley_lab.base import seeds
-from parley_lab.base.fitting import fitted
-from parley_lab.base.rules import Rule, holds
-from parley_lab.base.schema_filler import fill
-from parley_lab.contracts.experiment import PageSettings, StageConfig
+from parley_lab.cli.made_up_answers import RightAnswers, fill_in, right_for
+from parley_lab.contracts.experiment import PageSettings
 from parley_lab.contracts.lives import OUTCOMES
 from parley_lab.talk import page_seconds
 
@@ -42,7 +39,6 @@ _TRIES: Final = 5
 _MOST_MESSAGES: Final = 3
 _MOST_OTHERS: Final = 3
 """How many come one after another for a made-up person who is out early."""
-_AGREEING: Final = 0.9
 _LINES: Final = (
     "I see it a little differently.",
     "That is a good point.",
@@ -50,7 +46,6 @@ _LINES: Final = (
     "I had not thought of that.",
     "Let us hear the others, too.",
 )
-_RULE: Final[TypeAdapter[Any]] = TypeAdapter(Rule)
 
 
 class _Gone(Exception):
@@ -103,8 +98,7 @@ class MadeUpPerson:
     seed: int
     company: Company
     is_silent: bool = False
-    right: Mapping[str, Json] = field(default_factory=dict)
-    """The answers that the file says are right, by stage."""
+    right: RightAnswers = field(default_factory=dict)
     takes_time: bool = False
     """Whether they read and write as slowly as people do."""
     patience_seconds: float = PATIENCE_SECONDS
@@ -269,13 +263,18 @@ class MadeUpPerson:
             await self._ask("POST", "/v1/me/leave")
 
     async def _answer(self, stage_id: str, form: Mapping[str, Json]) -> None:
-        place = f"{stage_id}/{form['key']}"
-        tried = self.tried.get(place, 0) + 1
-        answer = self.right.get(stage_id) or filled(form["form"], self._rng(f"{place}/{tried}"))
+        right = right_for(form["form"], self.right.get(stage_id, ()))
+        # Each attempt at a check is a form of its own.
+        place = stage_id if right else f"{stage_id}/{form['key']}"
+        most = max(_TRIES, len(right))
+        tried = min(self.tried.get(place, 0), most) + 1
+        answer = fill_in(form["form"], self._rng(f"{place}/{tried}"))
+        if tried <= len(right):
+            answer = {**answer, **right[tried - 1]}
         if self._is_busy(f"{place}/{tried}", "", _texts(answer)):
             return
         self.tried[place] = tried
-        if tried > _TRIES:
+        if tried > most:
             # A form that takes none of five made-up answers is a finding; others need not wait for this person.
             await self._ask("POST", "/v1/me/leave")
             return
@@ -331,21 +330,6 @@ def _texts(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def filled(form: Mapping[str, Json], rng: Random) -> Json:
-    """An answer that the form takes: fields that are hidden by the others' answers are left out."""
-    properties = form.get("properties")
-    if properties is None:
-        return fill(form, rng)
-    answer: dict[str, Json] = {}
-    for name, schema in properties.items():
-        rule = schema.get("x-show-if")
-        if rule is None or holds(_RULE.validate_python(rule), {"here": answer}, "here"):
-            # Most people tick what they are asked to tick.
-            is_box = schema.get("type") == "boolean" and "const" not in schema
-            answer[name] = rng.random() < _AGREEING if is_box else fill(schema, rng)
-    return fitted(form, answer)
-
-
 async def rehearse(
     url: str,
     code: str,
@@ -354,7 +338,7 @@ async def rehearse(
     *,
     missing: Missing = NONE_MISSING,
     takes_time: bool = False,
-    right: Mapping[str, Json] | None = None,
+    right: RightAnswers | None = None,
     give_up_seats: Callable[[], Awaitable[None]] | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Sequence[str]:
@@ -364,7 +348,7 @@ async def rehearse(
     out early, as long as the study takes them; they are last. Once all are through, or nothing was new for a while,
     `give_up_seats` is called, and the silent ones leave; after another while without news all others leave. May be
     repeated: people who have a seat get it back and go on, so `seats` counts theirs as well. `takes_time`: whether they
-    read and write as slowly as people do. `right` has the answers that the file says are right, by stage.
+    read and write as slowly as people do. `right`: the answers that the file says are right.
     """
     coming = seats - missing.no_shows
     company = Company(open=coming)
@@ -410,22 +394,3 @@ async def rehearse(
             return [*await taking_part, *others]
         finally:
             taking_part.cancel()
-
-
-def right_answers(stages: Iterable[StageConfig]) -> dict[str, Json]:
-    """The answers that checks of what was read take as right, by stage."""
-    return {
-        stage.id: {
-            one.id: _one_right(one.correct, is_number=one.kind == "number")
-            # With rows these are the questions of each row, which the stage does not write.
-            for one in stage.questions  # type: ignore[attr-defined]  # a comprehension has some
-        }
-        for stage in stages
-        if stage.kind == "comprehension"
-    }
-
-
-def _one_right(correct: str | float | Sequence[str | float], *, is_number: bool) -> str | float:
-    """An answer that is right, as a person types or chooses it; the first where the file lists several."""
-    right = correct if isinstance(correct, str | int | float) else correct[0]
-    return right if is_number else str(right)
