@@ -1,8 +1,7 @@
 """A row that fails holds up no other: it is tried again ever more rarely, and the experimenter gets one alert."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +30,7 @@ from parley_lab.people import attention, holding, joining, meeting, presence, ro
 from parley_lab.store import tables
 from parley_lab.store.session import Database, ReadSession, Session
 from parley_lab.testing.fake_clock import FakeClock
+from tests.flows.failing_rows import failing
 
 pytestmark = pytest.mark.postgres
 
@@ -44,30 +44,6 @@ stages:
   - {id: last, kind: info, lines: [Bye.]}
 cohorts: [{count: 2, seats: [{open: true}]}]
 """
-
-
-@asynccontextmanager
-async def failing(database: Database, table: str, column: str, row_id: UUID) -> AsyncIterator[None]:
-    """Every change of the rows with this value fails until the block ends."""
-    make = f"""
-        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'out of order'; END $$;
-        CREATE TRIGGER fails BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW
-            WHEN (NEW.{column} = '{row_id}') EXECUTE FUNCTION fail()
-    """
-    async with database.transaction() as session:
-        for statement in _statements(make):
-            await session.run(text(statement))
-    try:
-        yield
-    finally:
-        async with database.transaction() as session:
-            await session.run(text(f"DROP TRIGGER fails ON {table}"))
-            await session.run(text("DROP FUNCTION fail"))
-
-
-def _statements(make: str) -> list[str]:
-    function, _, trigger = make.partition("$$;\n")
-    return [f"{function}$$", trigger]
 
 
 async def a_study(database: Database, clock: FakeClock, document: str = STUDY) -> tuple[UUID, list[UUID]]:
