@@ -111,6 +111,10 @@ def without_schemas(_prompt: str, _number: int, body: dict[str, Any]) -> Reply:
     return WHOLE
 
 
+def ignoring_forms(_prompt: str, _number: int, body: dict[str, Any]) -> Reply:
+    return "I would say eight of them." if "response_format" in body else WHOLE
+
+
 def without_system(_prompt: str, _number: int, body: dict[str, Any]) -> Reply:
     if any(one["role"] == "system" for one in body["messages"]):
         return FakeReply(400, {"error": "System role not supported"})
@@ -159,7 +163,8 @@ CASES: dict[str, Case] = {
     "long": Case(by_text(LONG=message(" " * 2 * LONGEST)), ("LONG", "Short"), calls=5),
     "no_schema": Case(without_schemas, ("One", "Two", "Three")),
     "no_system": Case(without_system, ("One", "Two", "Three")),
-    "ignores": Case(lambda *_: "I would say eight of them.", ("One", "Two"), calls=8),
+    "ignores": Case(lambda *_: "I would say eight of them.", ("One", "Two"), calls=10),
+    "ignores_forms": Case(ignoring_forms, ("One", "Two"), calls=4),
     "silence": Case(
         by_text(
             NULL=said(None, shouldRespond=False),
@@ -269,7 +274,8 @@ async def test_all_replies_of_the_field_in_one_lab(played: Played) -> None:
         if case.calls is not None:
             assert len(played.endpoints[name].calls) == case.calls, name
 
-    for name in ("parts", "drafts", "logprobs", "quotes", "limit", "no_schema", "no_system", "beside", "cut"):
+    whole = ("parts", "drafts", "logprobs", "quotes", "limit", "no_schema", "no_system", "beside", "cut")
+    for name in (*whole, "ignores_forms"):
         assert await played.values(name) == [VALID] * len(CASES[name].texts), name
     assert all("secret" not in json.dumps(value) for value in await played.values("drafts"))
     assert [row.details["logprobs"] for row in await played.calls("logprobs")] == [LOGPROBS]
@@ -305,7 +311,8 @@ async def test_all_replies_of_the_field_in_one_lab(played: Played) -> None:
     assert any("there is no model small here" in str(alert.text) for alert in await played.alerts("words"))
     assert "too_long" in {row.status for row in await played.calls("words")}
     assert "prompt_cut" in {alert.type for alert in await played.alerts("cut")}
-    assert "server_lacks" in {alert.type for alert in await played.alerts("ignores")}
+    for name in ("ignores", "ignores_forms"):
+        assert [alert.type for alert in await played.alerts(name)].count("server_lacks") == 2, name
 
 
 async def test_an_address_with_a_query_and_replies_that_no_run_can_use_are_told(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import pytest
 import pytest_asyncio
 import yaml
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from parley_lab.store import keys, sign_ins
 from parley_lab.store.databases import connect
@@ -256,19 +256,91 @@ async def test_ctrl_k_jumps_to_a_member_of_the_open_experiment(desk: BrowserCont
     await expect(page.get_by_role("complementary", name="c2/m2")).to_be_visible()
 
 
-async def test_people_who_wait_for_a_group_have_a_row_above_the_groups(desk: BrowserContext, lab: RunningLab) -> None:
-    meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 3}]}
-    experiment = lab.started({**GROUPS, "personas": [], "cohorts": [meeting]})
-    token = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})["token"]
+async def test_people_without_a_group_are_in_the_row_of_the_room_that_is_next_on_their_way(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    stages = [{"id": one, "kind": "info", "name": one, "lines": ["Hello."]} for one in ("welcome", "first", "again")]
+    meeting = {"made": "when_together", "at": ["first", "again"], "count": 9, "seats": [{"open": True, "count": 2}]}
+    experiment = lab.started({**GROUPS, "personas": [], "stages": stages, "cohorts": [meeting]})
+    join = f"/v1/experiments/{experiment['id']}/join"
+    joined = [lab.ask("POST", join, {"profile": {"name": name}}) for name in ("Ada", "Cy", "Bo")]
+    ada, _, bo = [RunningLab(lab.url, one["token"]) for one in joined]
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    first, again = (page.locator(".c-room").filter(has=page.get_by_text(one, exact=True)) for one in ("first", "again"))
 
-    rooms = page.get_by_role("region", name="People without a group")
-    await expect(rooms).to_contain_text("a group needs 3 people")
-    await expect(rooms).to_contain_text("on their way (1)")
-    RunningLab(lab.url, token).ask("POST", "/v1/me/stages/welcome/advance", {"answer": None})
-    await expect(rooms).to_contain_text("present (1)")
-    await rooms.get_by_role("button", name="Ada").click()
+    await expect(first).to_contain_text("a group needs 2 people")
+    await expect(first).to_contain_text("on their way (3)")
+    await expect(again).to_contain_text("on their way (0)")
+    for person in (ada, bo):
+        person.ask("POST", "/v1/me/stages/welcome/advance", {"answer": None})
+    await expect(first).to_contain_text("on their way (1)")
+    # The two of the group go on alone, to meet anew.
+    await expect(page.get_by_role("table", name="Groups by stages").get_by_role("link")).to_have_count(1)
+    ada.ask("POST", "/v1/me/stages/first/advance", {"answer": None})
+    await expect(again).to_contain_text("present (1)")
+    await expect(first).to_contain_text("present (0)")
+    await again.get_by_role("button", name="Ada").click()
     await expect(page.get_by_role("complementary").get_by_role("heading", level=2)).to_contain_text("Ada")
+    assert await faults(page) == []
+
+
+async def test_the_board_says_the_round_of_a_game_and_its_cells_are_walked_by_arrows(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    game = {"id": "game", "kind": "matrix_game", "name": "The game", "horizon": {"type": "fixed", "rounds": 3}}
+    experiment = lab.started({**GROUPS, "stages": [game]})
+    joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})
+    ada = RunningLab(lab.url, joined["token"])
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    cell = page.get_by_role("table", name="Groups by stages").get_by_role("cell").filter(has=page.locator(".c-round"))
+    await expect(cell).to_contain_text("round 1")
+
+    (move,) = ada.ask("GET", "/v1/me")["asks"]
+    ada.ask("POST", f"/v1/me/asks/{move['id']}/answer", {"answer": {"action": "C"}})
+    await expect(cell).to_contain_text("round 2")
+    await page.get_by_role("link", name="c1", exact=True).focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(cell).to_be_focused()
+    await page.keyboard.press("Enter")
+    panel = page.get_by_role("complementary", name="c1")
+    await expect(panel).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(cell).to_be_focused()
+    for key in ("ArrowDown", "ArrowUp", "ArrowLeft"):
+        await page.keyboard.press(key)
+    await expect(page.get_by_role("link", name="c1", exact=True)).to_be_focused()
+    await cell.locator(".c-person").click()
+
+    await expect(page.locator(".c-now")).to_contain_text("The game: takes part, round 2")
+    assert await faults(page) == []
+
+
+async def test_the_list_is_chosen_by_study_and_calls_of_an_ended_experiment_are_shown_from_its_start(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    first, _ = (lab.ask("POST", "/v1/experiments", {**GROUPS, "name": one}) for one in ("Of two", "Of none"))
+    lab.ask("PATCH", f"/v1/experiments/{first['id']}", {"study": "Twofold"})
+    lab.ask("POST", f"/v1/experiments/{first['id']}/start")
+    lab.ask("POST", f"/v1/experiments/{first['id']}/end")
+    page = await signed_in(desk, lab)
+
+    async def price(route: Route) -> None:
+        answer = await route.fetch()
+        found = await answer.json()
+        priced = [{**one, "cost": 0.25} for one in found["experiments"]]
+        await route.fulfill(response=answer, json={**found, "experiments": priced})
+
+    await page.route("**/v1/experiments?*", price)
+    await page.goto("/console?q=Of+")
+    lines = page.get_by_role("main").get_by_role("listitem")
+    await expect(lines).to_have_count(2)
+    await page.get_by_label("Study").select_option("Twofold")
+    await expect(lines).to_have_count(1)
+    await expect(lines).to_contain_text("0.25 $")
+    await lines.get_by_role("link").click()
+    await page.get_by_role("link", name="Calls").click()
+
+    await expect(page.get_by_label("Time")).to_have_value("all")
     assert await faults(page) == []
 
 
@@ -342,6 +414,9 @@ async def test_a_save_over_a_newer_version_is_refused_and_both_texts_survive(bro
     await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_role("alert")).to_contain_text("Saved by")
     assert "Mine" in await text.input_value()
+    difference = page.get_by_role("region", name="Your text and theirs")
+    await expect(difference.locator("del").filter(has_text="Mine")).to_have_count(1)
+    await expect(difference.locator("ins").filter(has_text="Theirs")).to_have_count(1)
     await page.get_by_role("button", name="Save mine over it").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Mine")

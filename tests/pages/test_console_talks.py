@@ -66,12 +66,16 @@ async def test_conversations_beyond_the_first_page_come_on_a_press(desk: Browser
     await expect(page.get_by_role("button", name="Show more")).to_have_count(0)
 
 
-async def test_a_conversation_that_goes_on_shows_its_last_words_in_the_list(
+async def test_a_conversation_of_the_chosen_group_and_stage_shows_its_last_words_in_the_list(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
-    experiment_id, thread = begin_talk(lab)
+    experiment_id, thread = begin_talk(lab, {"cohorts": [{**TALK["cohorts"][0], "count": 2}]})
     page = await signed_in(desk, lab, f"/console/e/{experiment_id}/threads")
-    await expect(page.get_by_text("The talk")).to_be_visible()
+    await page.get_by_label("Group").select_option(label="c2")
+    await expect(page.get_by_text("No conversation is like this.")).to_be_visible()
+    await page.get_by_label("Group").select_option(label="c1")
+    await page.get_by_label("Stage").select_option(label="The talk")
+    await expect(page.get_by_role("link", name="The talk")).to_be_visible()
 
     lab.ask("POST", f"/v1/threads/{thread}/messages", {"text": "The lab speaks.", "client_message_id": "one"})
 

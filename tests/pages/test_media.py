@@ -61,7 +61,17 @@ async def test_images_sounds_and_links_are_on_the_page(page: Page, lab: RunningL
             "id": "ask",
             "kind": "survey",
             "name": "Asked",
-            "questions": [{"id": "which", "kind": "choice", "title": "Which?", "options": options}],
+            "one_page_each": True,
+            "rows": [{"field": image, "name": "A field"}],
+            "questions": [
+                {
+                    "id": "which",
+                    "kind": "choice",
+                    "title": "Which?",
+                    "options": options,
+                    "media": [{"file": "{{row.field}}", "alt": "{{row.name}}", "caption": "Figure 2"}],
+                }
+            ],
         },
     ]
     await join(page, lab.started({"language": "en", "stages": stages, "cohorts": [{"seats": [{"open": True}]}]}))
@@ -80,6 +90,10 @@ async def test_images_sounds_and_links_are_on_the_page(page: Page, lab: RunningL
 
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("img", name="A tram")).to_be_visible()
+    above = page.get_by_role("img", name="A field")
+    assert await above.evaluate("one => one.decode().then(() => one.naturalWidth)") == 40
+    assert await above.evaluate("one => one.compareDocumentPosition(document.querySelector('legend')) & 4")
+    await expect(page.get_by_text("Figure 2")).to_be_visible()
     assert (await Axe().run(page)).response["violations"] == []
     await page.get_by_role("radio", name="A tram Tram").check()
     await page.get_by_role("button", name="Continue").click()

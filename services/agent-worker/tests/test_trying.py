@@ -212,10 +212,22 @@ async def test_what_a_server_lacks_and_how_little_it_reads_is_said() -> None:
     assert "read 2,048 of about" in said[3]
 
 
+async def test_a_server_that_ignores_schemas_is_asked_as_a_run_asks_it() -> None:
+    def reply(body: dict[str, Any]) -> FakeReply | dict[str, Any]:
+        ignores = body["response_format"]["type"] == "json_schema"
+        return completed({"content": "Seven, by an old custom."}) if ignores else ANSWER
+
+    async with FakeEndpoint(replies=reply) as endpoint:
+        verdict = await verdict_on("mine", named(endpoint.base_url))
+
+    assert verdict.is_well, verdict.line
+    assert "ignores the schema of a reply; replies are asked for as JSON (`lacks: [json_schema]`)" in verdict.line
+
+
 @pytest.mark.parametrize(
     ("message", "says"),
     [
-        ({"content": "Seven, as everybody knows."}, "ignores schemas"),
+        ({"content": "Seven, as everybody knows."}, "ignores the schema of a reply"),
         ({"content": None, "reasoning_content": "Seven, I think."}, "`reasoning_content` has all of it"),
     ],
 )

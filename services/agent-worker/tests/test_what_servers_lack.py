@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley_lab.agent_worker.models.lacking import IN_WORDS, lack_in
+from parley_lab.agent_worker.models.lacking import IGNORED, IN_WORDS, ignored_in, lack_in
 from parley_lab.agent_worker.models.openai_model import OpenAIModel
 from parley_lab.agent_worker.models.request_body import request_body
 from parley_lab.agent_worker.settings import WorkerSettings
@@ -194,11 +194,42 @@ async def test_an_unknown_400_of_the_first_call_waits_with_all_others(rehearsed:
 
 
 @pytest.mark.postgres
-async def test_a_server_that_ignores_schemas_is_told_of_once(rehearsed: Rehearsed) -> None:
-    await rehearsed.run(lambda _body: "Eight, because nurses go home late.")
+@pytest.mark.parametrize(
+    ("heeds", "learned"), [("json_object", ["json_schema"]), (None, ["json_object", "json_schema"])]
+)
+async def test_a_form_that_is_ignored_is_learned_by_a_reply_that_uses_no_attempt(
+    rehearsed: Rehearsed, heeds: str | None, learned: list[Lack]
+) -> None:
+    def reply(body: dict[str, Any]) -> str | dict[str, Any]:
+        form = body.get("response_format", {}).get("type")
+        return {"view": 4} if form == heeds else "Five, I would say, because nurses go home late."
 
-    told = await rehearsed.column("SELECT text FROM alerts WHERE type = 'server_lacks'")
-    assert [text.partition(".")[0] for text in told] == ["openai/small ignores the schema of replies"]
+    await rehearsed.run(reply)
+
+    assert await rehearsed.column("SELECT status FROM members") == ["completed"] * 3
+    assert await rehearsed.column("SELECT lack FROM lacks ORDER BY 1") == learned
+    assert await rehearsed.column("SELECT free_calls FROM drafts ORDER BY 1") == [0, 0, len(learned)]
+    told = await rehearsed.column("SELECT text FROM alerts WHERE type = 'server_lacks' ORDER BY path")
+    assert [text.partition(" (")[0] for text in told] == [f"openai/small {IGNORED[lack]}" for lack in learned]
+
+
+@pytest.mark.parametrize(
+    ("words", "finish_reason", "lack"),
+    [
+        ("Five.", "stop", "json_schema"),
+        ("<think>Five?</think>Five.", "stop", "json_schema"),
+        ("<think>Five? Or six", "stop", None),
+        ("<think>Five.</think>", "stop", None),
+        ("", "stop", None),
+        ("Five, because", "length", None),
+        ('{"view": 5', "stop", None),
+    ],
+)
+def test_only_whole_words_show_that_a_form_is_ignored(words: str, finish_reason: str, lack: Lack | None) -> None:
+    reply = ModelReply(status="invalid", raw=words, finish_reason=finish_reason)
+
+    assert ignored_in(a_body(), reply) == lack
+    assert ignored_in(a_body(structured_output="text"), reply) is None
 
 
 @pytest.mark.postgres

@@ -132,6 +132,37 @@ def test_options_have_images() -> None:
     assert "one of: bus (Bus [image: At night]), tram (Tram)" in block.text
 
 
+BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))
+VIEW = OwnView(me=ANA, members=(ANA, BEN), draws={"tags": {str(ANA.id): "p1", str(BEN.id): "p2"}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "field"),
+    [("survey", PAGE, "a"), ("comprehension", "attempt:1", "a"), ("survey_per_participant", PAGE, "p2_a")],
+)
+def test_questions_show_media_above_them(kind: str, key: str, field: str) -> None:
+    def ask_with(**of_question: Any) -> tuple[Any, dict[str, Any], str]:
+        asked = {"id": "a", "kind": "number", "title": "How many?", "correct": 3, **of_question}
+        if kind != "comprehension":
+            del asked["correct"]
+        stage: Any = reading_of({"kind": kind, "questions": [asked]}).experiment().stages[0]
+        ask, known = Ask(ANA.id, key, ""), kind_of(stage)
+        questions = known.parts(stage).questions
+        assert questions is not None
+        question = questions.question(VIEW, ask)
+        assert question is not None
+        text = "\n".join(block.text for block in known.prompt(stage, VIEW, ask))
+        return stage, question.form().json_schema()["properties"][field], text
+
+    stage, shown, told = ask_with(media=[{"file": "night.webm", "alt": "The night", "caption": "At ten"}])
+    _, plain, plainly = ask_with()
+
+    address = f"/v1/files/{stage.questions[0].media[0].file}"
+    medium = {"type": "film", "address": address, "alt": "The night", "caption": "At ten"}
+    assert shown == {**plain, "x-media": [medium]}
+    assert told == plainly.replace("How many?", "[film: The night] At ten How many?")
+
+
 def test_options_have_no_films() -> None:
     with pytest.raises(InvalidInput) as refused:
         survey("night.webm").experiment()

@@ -7,6 +7,7 @@ import pytest
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.personas_from import PersonasFrom
+from parley_lab.design.drafts import draft_of
 from parley_lab.design.persona_table import csv_table
 from parley_lab.design.reading import read
 from parley_lab.design.tables import Table
@@ -146,6 +147,7 @@ stages:
         options:
           - { id: it, text: This, image: { file: "{{row.picture}}", alt: "{{row.picture}}" } }
           - { id: none, text: None }
+        media: [{ file: "{{row.picture}}", alt: "Above: {{row.picture}}" }]
 cohorts: [{ seats: [{ open: true }] }]
 """
 
@@ -161,6 +163,28 @@ def test_each_row_may_have_a_picture_of_its_own() -> None:
     shown = [one.model_dump()["options"][0]["image"] for one in stage.questions]
     assert [one["file"] for one in shown] == [file.name for file in reading.files]
     assert [one["alt"] for one in shown] == ["one.png", "two.png"]
+    above = [one.media[0] for one in stage.questions]
+    assert [one.file for one in above] == [file.name for file in reading.files]
+    assert [one.alt for one in above] == ["Above: one.png", "Above: two.png"]
+
+
+def test_an_experiment_uses_the_pictures_of_its_rows_in_every_arm() -> None:
+    def content(name: str) -> bytes:
+        return b"\x89PNG\r\n\x1a\n" + name.encode()
+
+    arms = "treatments: [{ id: a }, { id: b, stages: { page: { rows: [{ picture: three.png }] } } }]\n"
+    reading = read(PICTURES + arms, "study.yaml", read_medium=content)
+    experiment = reading.experiment({})
+
+    named = dict(draft_of(experiment).files)
+    assert sorted(named) == [
+        "stages[0].rows.items[0].picture_file",
+        "stages[0].rows.items[1].picture_file",
+        "treatments[1].stages.page.rows.items[0].picture_file",
+    ]
+    assert list(named.values()) == [file.name for file in reading.files]
+    again = read(experiment.model_dump_json(), "study.json", read_medium=content)
+    assert draft_of(again.experiment({})).files == draft_of(experiment).files
 
 
 def test_a_picture_that_is_not_there_is_told_at_its_row() -> None:

@@ -142,7 +142,7 @@ class ModelSettings(_Contract):
     lacks: tuple[Lack, ...] = Field(
         default=(),
         description="What the server of the model cannot take and is not sent, such as `system_role` (then the first "
-        "message of the user begins with it) or `temperature`. The lab adds what a server refuses.",
+        "message of the user begins with it) or `temperature`. The lab adds what a server refuses or ignores.",
     )
     base_url: str | None = Field(
         default=None,

@@ -8,7 +8,7 @@ import orjson
 from parley_lab.base import seeds
 from parley_lab.contracts.experiment import ModelMode, Pace
 from parley_lab.design.document import Experiment
-from parley_lab.design.media import named
+from parley_lab.design.media import stored_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def draft_of(experiment: Experiment) -> Draft:
         most_calls=experiment.limits.calls,
         cohorts=sum(plan.cohorts for plan in experiment.cohorts),
         members=sum(plan.members for plan in experiment.cohorts),
-        files=tuple((f"{where}.file", one["file"]) for where, one in named(experiment.model_dump(mode="json"))),
+        files=tuple(stored_names(experiment.model_dump(mode="json"))),
     )
 
 

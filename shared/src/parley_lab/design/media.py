@@ -15,7 +15,10 @@ ReadMedium = Callable[[str], bytes | str]
 stored it."""
 
 _OF_ROW: Final = re.compile(r"\{\{\s*row\.([A-Za-z0-9_-]+)\s*\}\}")
-_WITH_FILES: Final = ("stages", "treatments", "factors")
+_OF_ARMS: Final = ("treatments", "factors")
+_WITH_FILES: Final = ("stages", *_OF_ARMS)
+_STORED: Final = "_file"
+"""The end of the name of a column with stored files; the column of files is called so without it."""
 
 
 def named(value: Json) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -52,20 +55,59 @@ def with_media(value: Json, read_medium: ReadMedium) -> tuple[Json, list[StoredF
 
     for where, one in named(whole):
         one["file"] = kept(f"{where}.file", one["file"])
-    for where, stage in _stages(whole):
+    of_rows = [found for found in _named_in_rows(whole) if not found[2].endswith(_STORED)]
+    for _, _, stage in _parts(whole):
         for one, column in _named_by_rows(stage):
-            one["file"] = f"{{{{row.{column}_file}}}}"
-            for index, item in enumerate(_items(stage)):
-                if isinstance(item.get(column), str):
-                    item[f"{column}_file"] = kept(f"{where}.rows.items[{index}].{column}", item[column])
+            if not column.endswith(_STORED):
+                one["file"] = f"{{{{row.{column}{_STORED}}}}}"
+    for where, item, column in of_rows:
+        item[f"{column}{_STORED}"] = kept(where, item[column])
     return whole, list(found.values()), problems
 
 
-def _stages(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    stages = value.get("stages") if isinstance(value, Mapping) else None
+def stored_names(value: Json) -> Iterator[tuple[str, str]]:
+    """The place and the name of each stored file that stages show, in an experiment with the names of stored files."""
+    for where, one in named(value):
+        if not _OF_ROW.fullmatch(one["file"]):
+            yield f"{where}.file", one["file"]
+    for where, item, column in _named_in_rows(value):
+        yield where, item[column]
+
+
+def _named_in_rows(value: Json) -> Iterator[tuple[str, dict[str, Json], str]]:
+    """Every row of a stage or of an arm that names a file in this column, with the place of the name."""
+    parts = [*_parts(value)]
+    columns: dict[str, dict[str, None]] = {}
+    for _, stage_id, part in parts:
+        columns.setdefault(stage_id, {}).update(dict.fromkeys(column for _, column in _named_by_rows(part)))
+    for where, stage_id, part in parts:
+        for index, item in enumerate(_items(part)):
+            for column in columns[stage_id]:
+                if isinstance(item.get(column), str):
+                    yield f"{where}.rows.items[{index}].{column}", item, column
+
+
+def _parts(value: Json) -> Iterator[tuple[str, str, Mapping[str, Json]]]:
+    """The fields of each stage, and those that arms and levels replace: their place, and the id of the stage."""
+    whole = value if isinstance(value, Mapping) else {}
+    stages = whole.get("stages")
     for index, stage in enumerate(stages if isinstance(stages, list) else ()):
         if isinstance(stage, Mapping):
-            yield f"stages[{index}]", stage
+            yield f"stages[{index}]", str(stage.get("id")), stage
+    for name in _OF_ARMS:
+        yield from _find_replaced(whole.get(name), name)
+
+
+def _find_replaced(value: Json, where: str) -> Iterator[tuple[str, str, Mapping[str, Json]]]:
+    if isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _find_replaced(part, f"{where}[{index}]")
+    for name, part in value.items() if isinstance(value, Mapping) else ():
+        if name == "stages" and isinstance(part, Mapping):
+            fields = ((stage_id, one) for stage_id, one in part.items() if isinstance(one, Mapping))
+            yield from ((f"{where}.stages.{stage_id}", str(stage_id), one) for stage_id, one in fields)
+        else:
+            yield from _find_replaced(part, f"{where}.{name}")
 
 
 def _items(stage: Mapping[str, Json]) -> list[dict[str, Json]]:
@@ -76,9 +118,9 @@ def _items(stage: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 
 def _named_by_rows(stage: Mapping[str, Json]) -> list[tuple[dict[str, Json], str]]:
-    """What names a file by a column of the rows, and the column: each row then gets the name of a stored file."""
+    """What names a file by a column of the rows, and the column."""
     places = ((one, _OF_ROW.fullmatch(one["file"])) for _, one in named_files(stage.get("questions")))
-    return [(one, place[1]) for one, place in places if place is not None and not place[1].endswith("_file")]
+    return [(one, place[1]) for one, place in places if place is not None]
 
 
 def _fitting(name: str, held: bytes | str) -> StoredFile | str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import structlog
 
 from parley_lab.agent_worker.attempts import Attempt
-from parley_lab.agent_worker.models.lacking import IN_WORDS, REFUSALS, ignores_schema, lack_in, reads_too_little
+from parley_lab.agent_worker.models.lacking import IGNORED, IN_WORDS, REFUSALS, ignored_in, lack_in, reads_too_little
 from parley_lab.agent_worker.models.request_body import request_body
 from parley_lab.agent_worker.told import Told
 from parley_lab.base.clock import Clock
@@ -65,30 +65,33 @@ class Abilities:
         # `extra_body` may send it all the same.
         if lack is None or lack in attempt.request.settings.lacks:
             return False
-        name = _name(lease)
-        async with self._database.transaction() as session:
-            await learn_lack(session, name, lack, self._clock.now())
-        known = self._lacks or {}
-        self._lacks = {**known, name: known.get(name, frozenset()) | {lack}}
-        log.info("server.lacks", name=name, lack=lack)
-        how = f"`lacks: [{lack}]` of its model says so beforehand"
-        await self._tell(lease, SERVER_LACKS, lack, f"{name} {IN_WORDS[lack]} ({how}). It said: {attempt.reply.error}")
+        await self._remember(lease, lack, f"{IN_WORDS[lack]} ({_beforehand(lack)}). It said: {attempt.reply.error}")
         return True
 
+    async def learn_ignored(self, lease: Lease, attempt: Attempt) -> bool:
+        """Whether the reply ignores the form that its call asked for; later calls do not ask for it."""
+        lack = ignored_in(_body(attempt), attempt.reply) if _is_direct(lease) else None
+        if lack is None or lack in attempt.request.settings.lacks:
+            return False
+        await self._remember(lease, lack, f"{IGNORED[lack]} ({_beforehand(lack)}).")
+        return True
+
+    async def _remember(self, lease: Lease, lack: Lack, words: str) -> None:
+        name, known = _name(lease), self._lacks or {}
+        async with self._database.transaction() as session:
+            await learn_lack(session, name, lack, self._clock.now())
+        self._lacks = {**known, name: known.get(name, frozenset()) | {lack}}
+        log.info("server.lacks", name=name, lack=lack)
+        await self._tell(lease, SERVER_LACKS, lack, f"{name} {words}")
+
     async def notice(self, lease: Lease, attempt: Attempt) -> None:
-        """Raise an alert, once for each, if a server ignores the schema or has read much less than it was sent."""
+        """Raise an alert, once, if a server has read much less than it was sent."""
         if not _is_direct(lease):
             return
         reply, sent = attempt.reply, tokens_of(attempt.request.messages)
         if reads_too_little(reply, sent):
             text = f"{_name(lease)} read {reply.tokens_in:,} of about {sent:,} tokens: raise the context of the server."
             await self._tell(lease, PROMPT_CUT, "read", text)
-        if reply.status == "invalid" and ignores_schema(_body(attempt), reply):
-            text = (
-                f"{_name(lease)} ignores the schema of replies. `structured_output: json` or `text` of its model asks "
-                "in another way; a server with structured output keeps to the form."
-            )
-            await self._tell(lease, SERVER_LACKS, "schema_kept", text)
 
     async def _tell(self, lease: Lease, alert_type: str, what: str, text: str) -> None:
         """Raise an alert once in each experiment; while Postgres is away, the next call of this kind does."""
@@ -118,6 +121,10 @@ def _is_direct(lease: Lease) -> bool:
 def _name(lease: Lease) -> str:
     model = lease.agent.model
     return gate_names(account_of(lease.provider, model.model), model.model, model.base_url)[1]
+
+
+def _beforehand(lack: Lack) -> str:
+    return f"`lacks: [{lack}]` of its model says so beforehand"
 
 
 def _body(attempt: Attempt) -> Mapping[str, Any]:

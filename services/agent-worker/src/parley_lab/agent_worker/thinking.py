@@ -212,6 +212,7 @@ class Thinker:
                 last += 1
                 continue
             await self._abilities.notice(lease, attempt)
+            teaches = await retry_until_done(partial(self._abilities.learn_ignored, lease, attempt))
             match await retry_until_done(partial(self._keys.note, lease, way, attempt)):
                 case "waits":
                     return
@@ -234,6 +235,10 @@ class Thinker:
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
             _log_failure(lease, attempt)
+            if teaches:
+                await retry_until_done(partial(self._returning.record, lease, attempt, is_free=True))
+                unusable, last = [*unusable, unusable_reply(attempt)], last + 1
+                continue
             is_unusable = bool(attempt.reason) or attempt.reply.status == "invalid"
             wait, count = self._wait_after(attempt, lease), count + is_unusable
             is_free = await self._uses_no_attempt(lease, attempt)

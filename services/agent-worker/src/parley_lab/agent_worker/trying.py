@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, Final
 
 from parley_lab.agent_worker.models import Model, build_models
-from parley_lab.agent_worker.models.lacking import IN_WORDS, ignores_schema, lack_in, reads_too_little
+from parley_lab.agent_worker.models.lacking import IGNORED, IN_WORDS, ignored_in, lack_in, reads_too_little
 from parley_lab.agent_worker.models.reply_length import thinks_first
 from parley_lab.agent_worker.models.request_body import request_body
 from parley_lab.base.errors import InvalidInput
@@ -160,8 +160,6 @@ class _Trial:
 async def _as_in_a_run(model: Model, request: ModelRequest) -> tuple[ModelReply, list[str]]:
     """The reply to what a run asks, and what the server can do: a schema, a system message, a long prompt."""
     reply, request, notes = await _without_lacks(model, request)
-    if reply.status == "invalid" and ignores_schema(_body(request, reply), reply):
-        notes.append("ignores schemas: `structured_output: json` or `text` asks in another way")
     if reply.status != "ok":
         return reply, notes
     if "json_schema" not in request.settings.lacks:
@@ -175,14 +173,15 @@ async def _as_in_a_run(model: Model, request: ModelRequest) -> tuple[ModelReply,
 
 
 async def _without_lacks(model: Model, request: ModelRequest) -> tuple[ModelReply, ModelRequest, list[str]]:
-    """Ask again without what the server refuses, as a run does."""
+    """Ask again without what the server refuses or ignores, as a run does."""
     notes: list[str] = []
     while True:
         reply = await model.reply(request)
-        lack = lack_in(_body(request, reply), reply)
+        refused, ignored = lack_in(_body(request, reply), reply), ignored_in(_body(request, reply), reply)
+        lack = refused or ignored
         if lack is None or lack in request.settings.lacks:
             return reply, request, notes
-        notes.append(f"{IN_WORDS[lack]} (`lacks: [{lack}]`)")
+        notes.append(f"{(IN_WORDS if refused else IGNORED)[lack]} (`lacks: [{lack}]`)")
         settings = request.settings.model_copy(update={"lacks": (*request.settings.lacks, lack)})
         request = request.model_copy(update={"settings": settings})
 

@@ -8,9 +8,10 @@ from pydantic import Field, PrivateAttr
 
 from parley_lab.base.errors import Problem
 from parley_lab.base.replies import Truth, text
-from parley_lab.base.rules import Rule, is_none
+from parley_lab.base.rules import Rule, is_empty, is_none
 from parley_lab.base.storable import is_storable_number, is_storable_text
 from parley_lab.contracts.experiment import Document, Paste, Slug
+from parley_lab.contracts.media import Medium, in_words
 from parley_lab.contracts.texts import Title
 from parley_lab.kinds import Column, Json, form
 from parley_lab.kinds.questions.rows import AskedRow, named
@@ -48,6 +49,8 @@ class BaseQuestion(Document):
     """Whether it must be answered; if not, null is an answer."""
     group: Slug | None = Field(default=None, exclude_if=is_none)
     """The name of the group to which it belongs; `groups` of the stage says what its numbers come to in all."""
+    media: tuple[Medium, ...] = Field(default=(), exclude_if=is_empty)
+    """Images, sound, films and links above the question."""
     _row: AskedRow | None = PrivateAttr(default=None)
 
     @property
@@ -65,6 +68,11 @@ class BaseQuestion(Document):
     def label(self) -> str:
         """What the data call it; a title in parts may have none for all."""
         return self.title or self.id
+
+    @property
+    def told(self) -> str:
+        """The question in a prompt, after its media in words."""
+        return " ".join([*(in_words(one.shown) for one in self.media), self.title])
 
     @property
     def has_correct(self) -> bool:
@@ -103,6 +111,11 @@ class BaseQuestion(Document):
     @abstractmethod
     def field_schema(self) -> dict[str, Json]:
         """The field of a form: JSON Schema in words for people."""
+
+    def form_field(self) -> dict[str, Json]:
+        """The same, with the media above it."""
+        shown = {"x-media": [one.shown.model_dump() for one in self.media]} if self.media else {}
+        return {**self.field_schema(), **shown}
 
     def in_words(self, answer: Json) -> str:
         """The answer as a prompt shows it."""

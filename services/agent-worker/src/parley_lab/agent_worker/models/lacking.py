@@ -1,4 +1,4 @@
-"""Finds the lacks of a server in its refusal of a call. Pure.
+"""Finds the lacks of a server in its refusal of a call, or in a reply that ignores the form asked for. Pure.
 
 A refusal counts only for what the call had: the same call without it is then another one.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from parley_lab.base.replies import OpenThought, after_thoughts
 from parley_lab.contracts.models import CUT_OFF, Lack, ModelReply
 
 REFUSALS: Final = frozenset({"bad_request", "unavailable"})
@@ -53,6 +54,11 @@ IN_WORDS: Final[Mapping[Lack, str]] = {
     "reasoning_effort": "takes no reasoning_effort",
     "max_tokens": "takes no max_tokens; max_completion_tokens is sent",
     "max_completion_tokens": "takes no max_completion_tokens; max_tokens is sent",
+}
+
+IGNORED: Final[Mapping[Lack, str]] = {
+    "json_schema": "ignores the schema of a reply; replies are asked for as JSON",
+    "json_object": "ignores the JSON mode; the prompt alone says the form of replies",
 }
 
 
@@ -110,11 +116,23 @@ def _lack_of_roles(messages: Sequence[Mapping[str, str]], words: str) -> Lack | 
     return "repeated_roles" if repeats else "system_role" if has_system else None
 
 
-def ignores_schema(body: Mapping[str, Any], reply: ModelReply) -> bool:
-    """Whether the reply has no object at all, though a schema was sent that leaves nothing else."""
-    is_asked = _form_of(body) == "json_schema"
+def ignored_in(body: Mapping[str, Any], reply: ModelReply) -> Lack | None:
+    """The form that the call asked for and the reply ignores: words without any object, though it leaves nothing else.
+
+    A server that keeps to a form writes nothing beside it.
+    """
+    kind = _form_of(body)
     is_whole = reply.status == "invalid" and reply.finish_reason not in (CUT_OFF, None)
-    return is_asked and is_whole and reply.parsed is None and bool(reply.words.strip()) and "{" not in reply.words
+    if kind not in ("json_schema", "json_object") or not is_whole or reply.parsed is not None:
+        return None
+    try:
+        said = after_thoughts(reply.words)
+    except OpenThought:
+        # No form holds for thoughts.
+        return None
+    if not said.strip() or "{" in said:
+        return None
+    return "json_schema" if kind == "json_schema" else "json_object"
 
 
 def reads_too_little(reply: ModelReply, sent_tokens: int) -> bool:

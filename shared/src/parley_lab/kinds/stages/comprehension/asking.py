@@ -53,7 +53,7 @@ class Attempt(Question):
         self._me = view.me
 
     def form(self) -> Form:
-        return Form(tuple(Field(asked.id, asked.field_schema()) for asked in self._stage.questions))
+        return Form(tuple(Field(asked.id, asked.form_field()) for asked in self._stage.questions))
 
     def task(self) -> str:
         return _TASK

@@ -143,7 +143,7 @@ class Comprehension(StageKind[ComprehensionStage]):
         )
 
     def prompt(self, stage: ComprehensionStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
-        asked = [f"- {one.title} [{one.hint()}]" for one in stage.questions]
+        asked = [f"- {one.told} [{one.hint()}]" for one in stage.questions]
         questions = Block("\n".join(["Questions on what was to be read:", *asked]))
         if view.me.kind == "mediator":
             return [questions]

@@ -114,7 +114,7 @@ class WholePage(Question):
     def _field(self, question: BaseQuestion) -> Field:
         rule = rule_on_page(question, self._stage, self._pages)
         show_if = None if rule is None else rule.model_dump(mode="json")
-        return Field(question.id, question.field_schema(), is_required=question.required, show_if=show_if)
+        return Field(question.id, question.form_field(), is_required=question.required, show_if=show_if)
 
     def task(self) -> str:
         return _PAGE_TASK
@@ -202,7 +202,7 @@ class OneRow(WholePage):
 
     def news(self) -> str:
         """The text above the questions is read with the first of them."""
-        asked = "\n".join(f"{one.title} {one.asked()}" for one in self._ordered.questions)
+        asked = "\n".join(f"{one.told} {one.asked()}" for one in self._ordered.questions)
         is_first = not entries.given(self._stage, self._view)
         return f"{self._stage.description}\n{asked}" if is_first else asked
 
@@ -220,7 +220,7 @@ class _OneQuestion(Question):
     is_first: bool
 
     def form(self) -> Form:
-        return Form((Field(self.question.id, self.question.field_schema()),), is_bare=True)
+        return Form((Field(self.question.id, self.question.form_field()),), is_bare=True)
 
     def task(self) -> str:
         return _QUESTION_TASK
@@ -241,7 +241,7 @@ class _OneQuestion(Question):
 
     def news(self) -> str:
         """The text above the questions is read with the first of them."""
-        asked = f"{self.question.title} {self.question.asked()}"
+        asked = f"{self.question.told} {self.question.asked()}"
         return f"{self.stage.description}\n{asked}" if self.is_first else asked
 
     def written(self, answer: Json) -> str:

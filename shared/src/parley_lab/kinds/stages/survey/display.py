@@ -19,7 +19,7 @@ def asked_in(stage: SurveyStage, view: OwnView) -> list[Block]:
     """The questions of this stage as it is given, in its order."""
     pages = earlier_pages(view)
     asked = possible_questions(stage, pages)
-    lines = [f"- {one.title} [{one.asked()}]{_only_if(told_rule(one, stage, pages))}" for one in asked]
+    lines = [f"- {one.told} [{one.asked()}]{_only_if(told_rule(one, stage, pages))}" for one in asked]
     return [Block("\n".join(["Questions:", *lines, *together(stage, [one.id for one in asked])]))]
 
 

@@ -124,7 +124,7 @@ def _waits_for(question: BaseQuestion, stage: SurveyStage, undecided: set[str]) 
 
 def in_words(stage: SurveyStage, question: BaseQuestion, view: OwnView) -> str:
     """The question in a prompt: in a sequence preceded by earlier answers."""
-    asked = f"Question:\n- {question.title} [{question.asked()}]"
+    asked = f"Question:\n- {question.told} [{question.asked()}]"
     return after_answers(stage, view, asked) if stage.ask == "sequential" else asked
 
 

@@ -132,7 +132,7 @@ class AboutAll(_About):
         title = f"{one.name}: {question.title}"
         if one.is_me:
             title = Label(title, "about_yourself", question=question.title)
-        schema = {**_bounds_renamed(question.field_schema(), one.tag), **form.titled(title)}
+        schema = {**_bounds_renamed(question.form_field(), one.tag), **form.titled(title)}
         return Field(field_of(one.tag, question.id), schema, is_required=question.required, show_if=show_if)
 
     def task(self) -> str:
@@ -215,7 +215,7 @@ class AboutOne(_About):
     def _field(self, question: BaseQuestion) -> Field:
         rule = rule_on_page(question, self._stage, self._pages)
         show_if = None if rule is None else rule.model_dump(mode="json")
-        return Field(question.id, question.field_schema(), is_required=question.required, show_if=show_if)
+        return Field(question.id, question.form_field(), is_required=question.required, show_if=show_if)
 
     def task(self) -> str:
         return f"Answer every question about {self._subject.name} {_HONESTLY}"
@@ -234,7 +234,7 @@ class AboutOne(_About):
         return salvage.of_page(self._stage, self._pages, replies) if is_kept else "drop"
 
     def news(self) -> str:
-        asked = "\n".join(f"{one.title} {one.asked()}" for one in self._asked())
+        asked = "\n".join(f"{one.told} {one.asked()}" for one in self._asked())
         return f"About {self._subject.name}:\n{asked}"
 
     def written(self, answer: Json) -> str:

@@ -85,7 +85,7 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
         asked = [one for one in subjects(stage, view) if ask.key in (PAGE, key_of(one))]
         pages = answers.earlier_pages(view)
         questions = answers.possible_questions(stage, pages)
-        lines = [f"- {one.title} [{one.asked()}]" for one in questions]
+        lines = [f"- {one.told} [{one.asked()}]" for one in questions]
         lines += answers.together(stage, [one.id for one in questions])
         whom = "\n".join(f"- {one.tag}: {one.name}" for one in asked) if ask.key == PAGE else asked[0].name
         heads = f"The people whom the questions are about:\n{whom}" if ask.key == PAGE else f"About {whom}:"

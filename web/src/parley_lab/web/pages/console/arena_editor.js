@@ -70,7 +70,7 @@ function Edited({ id, source, etag, library, first, again, reload }) {
   const isOvertaken = error instanceof Refused && error.status === 412;
   return html`<div class="c-file-bar c-card"><strong class=${problems.length ? "c-wrong-text" : ""} role="status">${problems.length ? t("{count} problem|{count} problems", { count: problems.length }) : t("No problems")}</strong>
       <span class="c-small">${isChanged ? t("not saved") : t("saved")}</span>${h(Press, { kind: "primary", isDisabled: !isChanged, onPress: () => save(tag), children: t("Save") })}</div>
-    ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: async () => (set({ text: newest().saved }), await reload()), text }) : error ? h(Failure, { error }) : null}
+    ${isOvertaken ? h(Overtaken, { id, error, onMine: () => save(null), onTheirs: async () => (set({ text: newest().saved }), await reload()), text }) : error ? h(Failure, { error }) : null}
     ${problems.length ? html`<ul class="c-card c-small">${problems.slice(0, 20).map((/** @type {any} */ one) => html`<li>${asLine(one)}</li>`)}</ul>` : null}
     ${place < 0 ? h(Empty, { children: html`<p>${t("This draft has no game of two. Its file needs a stage of the kind matrix_game; the template Arena has one.")}</p>` })
       : html`${h(Pairings, { document, library, stage: stages[place].id, change })}${h(GameFields, { stage: stages[place], place: `stages[${place}]`, path: ["stages", place], change })}`}`;

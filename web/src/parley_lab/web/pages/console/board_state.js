@@ -19,7 +19,7 @@ const SECONDS_KEPT = 60;
 const STATUS_AFTER = { "member.paused": "paused", "member.resumed": "in_progress", "member.checked": "attention_check", "member.check_passed": "in_progress", "member.transfer_offered": "transfer_pending", "member.transfer_withdrawn": "in_progress" };
 const OUTCOMES = new Set(["left", "removed", "failed", "declined", "screened_out", "released", "attention_failed", "dropped_out", "transfer_declined", "transfer_timed_out"]);
 /** What changes nothing that the board shows but figures. */
-const QUIET = /^(alert\.|message\.|thread\.|ask\.|answer|draft\.|stage\.updated|member\.(messaged|viewed|profile_changed|stayed_away))/;
+const QUIET = /^(alert\.|message\.|thread\.|answer|draft\.|stage\.updated|member\.(messaged|viewed|profile_changed|stayed_away))/;
 
 export class BoardState {
   /** @param {string} id of the experiment */
@@ -180,11 +180,16 @@ export class BoardState {
 /** @param {Member} member @param {string} type @param {any} event @returns {boolean} whether the event says all of it */
 function moves(member, type, { data, at }) {
   if (type === "member.moved") {
-    Object.assign(member, { stage: data.to_stage_id, since: at, status: data.to_stage_id === null && member.kind === "participant" ? "completed" : member.status });
+    Object.assign(member, { stage: data.to_stage_id, since: at, ask: null, status: data.to_stage_id === null && member.kind === "participant" ? "completed" : member.status });
     return true;
   }
   if (type === "member.gone" || type === "member.returned") {
     member.goneAt = type === "member.gone" ? at : null;
+    return true;
+  }
+  if (type === "ask.opened") return Boolean((member.ask = data.key));
+  if (type === "ask.answered") {
+    if (member.ask === data.key) member.ask = null;
     return true;
   }
   const outcome = type.slice("member.".length);

@@ -10,14 +10,14 @@ import { atTime, inDigits, t, word } from "./words.js";
 const BARS = 60;
 
 /** @param {import("./experiment.js").PageProps} props */
-export default function Calls({ id, board }) {
+export default function Calls({ id, experiment, board }) {
   void board.drawn.value;
-  const [status, order, minutes, member] = [asked("status"), asked("order"), asked("minutes") || "60", asked("of")];
+  const [status, order, minutes, member] = [asked("status"), asked("order"), asked("minutes") || (experiment.status === "ended" ? "all" : "60"), asked("of")];
   const loaded = useList(`/experiments/${id}/calls${query({ status, order, member })}`, "calls");
-  const activity = useLoaded(() => get(`/experiments/${id}/activity${query({ minutes, buckets: BARS })}`), [id, minutes]);
+  const activity = useLoaded(() => get(`/experiments/${id}/activity${query({ minutes: minutes === "all" ? null : minutes, buckets: BARS })}`), [id, minutes]);
   const draft = asked("draft");
   return html`<div class="c-filters">
-      ${h(Choice, { label: t("Time"), value: minutes, options: [["60", t("the last hour")], ["360", t("six hours")], ["720", t("twelve hours")]], onChoose: (one) => ask({ minutes: one }, { isReplacing: true }) })}
+      ${h(Choice, { label: t("Time"), value: minutes, options: [["60", t("the last hour")], ["360", t("six hours")], ["720", t("twelve hours")], ["all", t("from the start on")]], onChoose: (one) => ask({ minutes: one }, { isReplacing: true }) })}
       ${h(Choice, { label: t("Status"), value: status, options: [["", t("all calls")], ["failed", t("failed")]], onChoose: (one) => ask({ status: one }, { isReplacing: true }) })}
       ${h(Choice, { label: t("Order"), value: order, options: [["", t("the newest first")], ["oldest", t("the oldest first")]], onChoose: (one) => ask({ order: one }, { isReplacing: true }) })}
       ${member ? h(Press, { kind: "bare", icon: "close", onPress: () => ask({ of: "" }), children: t("only of {name}", { name: nameOf(board.members.get(member), loaded.data?.found) }) }) : null}

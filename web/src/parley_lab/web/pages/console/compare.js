@@ -30,10 +30,15 @@ const placeOf = ({ treatment_id: treatment, seat }) => [treatment, seat].filter(
 
 /** @param {{ left: any, right: any }} props */
 function Difference({ left, right }) {
-  const found = diff(textOf(left.prompt), textOf(right.prompt));
-  const title = t("Prompts of {left} and {right}", { left: placeOf(left), right: placeOf(right) });
-  if (found.every((one) => one.kind === "same")) return html`<p>${t("The two prompts are the same.")}</p>`;
-  return html`<p class="c-small">${t("Lines with − are in the prompt of {left} alone, lines with + in that of {right}.", { left: placeOf(left), right: placeOf(right) })}</p>
+  const places = { left: placeOf(left), right: placeOf(right) };
+  return h(Differing, { left: textOf(left.prompt), right: textOf(right.prompt), title: t("Prompts of {left} and {right}", places), same: t("The two prompts are the same."), said: t("Lines with − are in the prompt of {left} alone, lines with + in that of {right}.", places) });
+}
+
+/** Two texts line by line. @param {{ left: string, right: string, title: string, said: string, same: string }} props `said`: whose lines are which. `same`: where there is no difference. */
+export function Differing({ left, right, title, said, same }) {
+  const found = diff(left, right);
+  if (found.every((one) => one.kind === "same")) return html`<p>${same}</p>`;
+  return html`<p class="c-small">${said}</p>
     <div class="c-raw c-diff" role="region" tabindex="0" aria-label=${title}>${folded(found).map((one) => (one.count ? html`<p class="c-small">${t("{count} equal line|{count} equal lines", { count: one.count })}</p>` : h(Line, { line: one })))}</div>`;
 }
 

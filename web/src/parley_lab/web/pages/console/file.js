@@ -3,6 +3,7 @@ import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "../lab/api.js";
 import { download, inWords, query, saveAs, send, sendFile } from "./api.js";
 import { Beside } from "./beside.js";
+import { Differing } from "./compare.js";
 import { askFirst } from "./confirm.js";
 import { Editor } from "./editor.js";
 import { SeeText } from "./see.js";
@@ -74,7 +75,7 @@ function Text({ id, experiment, source, etag, again, reload }) {
         ${isChanged ? h(Press, { onPress: discard, children: t("Discard") }) : null}
         ${h(Press, { icon: "eye", isDisabled: checked.problems.length > 0, onPress: () => setSeeing(true), children: t("See as") })}
         ${h(Press, { icon: "download", onPress: takeHome, children: t("Download") })}</div>
-      ${isOvertaken ? h(Overtaken, { error, onMine: () => save(null), onTheirs: async () => (takeBack(), await reload()), text }) : error ? h(Failure, { error }) : null}
+      ${isOvertaken ? h(Overtaken, { id, error, onMine: () => save(null), onTheirs: async () => (takeBack(), await reload()), text }) : error ? h(Failure, { error }) : null}
       ${h(Editor, { text, onInput: (one) => set({ text: one }), problems: checked.problems, isReadOnly: !isDraft })}</div>
     <div>${h(Outcome, { found: checked.found })}${h(Beside, { files, text, isReadOnly: !isDraft, onAdd: (added) => save(tag, { files: added, without: [] }), onRemove: (name) => save(tag, { files: [], without: [name] }) })}</div>
     ${isSeeing ? h(Dialog, { title: t("See as"), isWide: true, onClose: () => setSeeing(false), children: h(SeeText, { read: async (place) => (await sendFile("POST", `/experiments/see${query({ ...place, beside: id })}`, text)).content }) }) : null}</div>`;
@@ -104,10 +105,12 @@ export function useCheck(text, first, id, files) {
   return state;
 }
 
-/** @param {{ error: Refused, onMine: () => Promise<void>, onTheirs: () => Promise<void>, text: string }} props */
-export function Overtaken({ error, onMine, onTheirs, text }) {
+/** A newer version is stored: what it has and this text has not, and which of the two is kept. @param {{ id: string, error: Refused, onMine: () => Promise<void>, onTheirs: () => Promise<void>, text: string }} props */
+export function Overtaken({ id, error, onMine, onTheirs, text }) {
+  const theirs = useLoaded(() => send("GET", `/experiments/${id}/source`), [id, error]);
   return html`<div class="notice warning" role="alert"><p>${inWords(error)} ${error.params.saved_by ? t("Saved by {name}, {time}.", { name: error.params.saved_by, time: atTime(error.params.saved_at) }) : ""}</p>
-    <div class="c-acts">${h(Press, { onPress: onMine, children: t("Save mine over it") })}${h(Press, { onPress: async () => (saveAs(new Blob([text]), "mine.yaml"), await onTheirs()), children: t("Download mine, take theirs") })}</div></div>`;
+    <div class="c-acts">${h(Press, { onPress: onMine, children: t("Save mine over it") })}${h(Press, { onPress: async () => (saveAs(new Blob([text]), "mine.yaml"), await onTheirs()), children: t("Download mine, take theirs") })}</div>
+    ${h(Loaded, { of: theirs, show: ({ content }) => h(Differing, { left: text, right: content.text, title: t("Your text and theirs"), said: t("Lines with − are in your text alone, lines with + in theirs."), same: t("The two texts are the same.") }) })}</div>`;
 }
 
 /** What the file comes to. @param {{ found: any }} props */

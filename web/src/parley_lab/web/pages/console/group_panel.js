@@ -49,7 +49,7 @@ function GroupActs({ board, group, members }) {
 function Conversations({ experiment, group }) {
   const loaded = useLoaded(() => get(`/cohorts/${group.id}/threads`), [group.id]);
   const speak = (/** @type {string} */ id) => askFirst({ title: t("Speak as the lab"), text: t("All who are in the conversation read it, as a line of the lab. No agent is asked for a reply to it."), act: t("Say it"), fields: [["text", t("Your words")]], run: (values, key) => post(`/threads/${id}/messages`, { text: values.text, client_message_id: key }) });
-  return html`<h3>${t("Conversations")}</h3>${h(Loaded, { of: loaded, show: ({ threads }) => threads.length === 0 ? html`<p class="c-small">${t("No conversation has begun.")}</p>`
+  return html`<h3><a href=${`/console/e/${experiment.id}/threads?cohort=${group.id}`}>${t("Conversations")}</a></h3>${h(Loaded, { of: loaded, show: ({ threads }) => threads.length === 0 ? html`<p class="c-small">${t("No conversation has begun.")}</p>`
     : html`<ul class="c-members">${threads.map((/** @type {any} */ one) => html`<li class="c-acts"><a href=${`/console/e/${experiment.id}/threads/${one.id}`}>${one.stage_id}${one.scope === "group" ? "" : ` · ${one.scope}`}</a>
       <span class="c-small">${t("{count} message|{count} messages", { count: one.messages })}</span>${one.ended_at === null ? h(Press, { icon: "message", onPress: () => speak(one.id), children: t("Speak as the lab") }) : null}</li>`)}</ul>` })}`;
 }

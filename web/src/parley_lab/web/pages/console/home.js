@@ -1,5 +1,5 @@
 /** The experiments of the experimenter: what each is, what its state is, and whether it needs you. */
-import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { ask, asked, go } from "./address.js";
 import { query } from "./api.js";
 import { Lazy } from "./lazy.js";
@@ -15,7 +15,7 @@ const TYPING_MS = 250;
 const TOGETHER_MS = 500;
 
 /** What is asked of the list: the address has it. */
-const wanted = () => ({ name: asked("q"), status: asked("state"), sort: asked("sort"), is_archived: asked("archived") === "1" });
+const wanted = () => ({ name: asked("q"), status: asked("state"), study: asked("study"), sort: asked("sort"), is_archived: asked("archived") === "1" });
 
 /** Where an experiment is opened: a draft on its file, everything else on its board. @param {{ id: string, status: string }} experiment */
 export const homeOf = ({ id, status }) => `/console/e/${id}${status === "draft" ? "/file" : ""}`;
@@ -23,17 +23,26 @@ export const homeOf = ({ id, status }) => `/console/e/${id}${status === "draft" 
 export function Home() {
   const asking = wanted();
   const list = useList(`/experiments${query(asking)}`, "experiments");
+  const studies = useStudies(list.data?.found ?? []);
   useNews(list, TOGETHER_MS, followAll, []);
-  const isEmpty = list.data?.found.length === 0 && asking.name === "" && asking.status === "" && !asking.is_archived;
+  const isEmpty = list.data?.found.length === 0 && asking.name === "" && asking.status === "" && asking.study === "" && !asking.is_archived;
   return html`${h(Head, { title: t("Experiments"), children: isEmpty ? null : h(Press, { kind: "primary", icon: "plus", onPress: () => ask({ new: "1" }), children: t("New experiment") }) })}
-    ${isEmpty ? null : h(Filters, {})}
+    ${isEmpty ? null : h(Filters, { studies })}
     ${h(Loaded, { of: list, show: (data) => (isEmpty ? h(First, {}) : h(List, { experiments: data.found })) })}
     ${list.data?.hasMore ? html`<p>${h(Press, { onPress: list.more, children: t("Show more") })}</p>` : null}
     ${asked("new") ? h(Dialog, { title: t("New experiment"), isWide: true, onClose: () => ask({ new: "" }), children: h(Lazy, { load: () => import("./new.js"), props: {} }) }) : null}${h(Acts, {})}`;
 }
 
-function Filters() {
-  const { name, status, sort, is_archived: isArchived } = wanted();
+/** The studies of several experiments that have been shown here, and the one that is asked for. @param {any[]} experiments @returns {string[]} */
+function useStudies(experiments) {
+  const known = useRef(/** @type {Set<string>} */ (new Set()));
+  for (const { study, name } of experiments) if (study !== name) known.current.add(study);
+  return [...new Set([...known.current, asked("study")])].filter(Boolean).sort();
+}
+
+/** @param {{ studies: string[] }} props */
+function Filters({ studies }) {
+  const { name, status, study, sort, is_archived: isArchived } = wanted();
   const [typed, setTyped] = useState(name);
   useEffect(() => {
     const timer = setTimeout(() => typed !== name && ask({ q: typed }, { isReplacing: true }), TYPING_MS);
@@ -42,6 +51,7 @@ function Filters() {
   return html`<div class="c-filters" role="search">
     ${h(Field, { label: t("Find an experiment"), isHidden: true, placeholder: t("Find an experiment"), value: typed, onInput: setTyped, type: "search" })}
     ${h(Choice, { label: t("State"), value: status, options: [["", t("all states")], ["draft", t("draft")], ["running", t("running")], ["paused", t("paused")], ["ended", t("ended")]], onChoose: (state) => ask({ state }, { isReplacing: true }) })}
+    ${studies.length ? h(Choice, { label: t("Study"), value: study, options: [["", t("all studies")], ...studies.map((one) => /** @type {[string, string]} */ ([one, one]))], onChoose: (one) => ask({ study: one }, { isReplacing: true }) }) : null}
     ${h(Choice, { label: t("Order"), value: sort, options: SORTS.map(([key, said]) => /** @type {[string, string]} */ ([key, t(said)])), onChoose: (order) => ask({ sort: order }, { isReplacing: true }) })}
     ${h(Press, { kind: "bare", isPressed: isArchived, onPress: () => ask({ archived: isArchived ? "" : "1" }, { isReplacing: true }), children: t("Archived") })}</div>`;
 }
@@ -77,7 +87,7 @@ function Line({ one }) {
 function Counts({ one }) {
   const { people, agents, through, out, open_seats: open } = one.counts;
   const all = Math.max(1, people + agents + through + out + open);
-  const said = [people && t("{count} person|{count} people", { count: people }), agents && t("{count} agent|{count} agents", { count: agents }), through && t("{number} through", { number: through }), out && t("{number} out", { number: out }), one.messages && t("{count} message|{count} messages", { count: one.messages })].filter(Boolean);
+  const said = [people && t("{count} person|{count} people", { count: people }), agents && t("{count} agent|{count} agents", { count: agents }), through && t("{number} through", { number: through }), out && t("{number} out", { number: out }), one.messages && t("{count} message|{count} messages", { count: one.messages }), one.cost && `${inDigits(one.cost, 4)} $`].filter(Boolean);
   return html`<span class="c-counts"><span class="c-small">${said.join(" · ")}</span>
     <progress max=${all} value=${through} aria-label=${t("{number} of {all} are through", { number: through, all: inDigits(all) })}></progress></span>`;
 }

@@ -3,7 +3,7 @@ import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { ask, asked, withQuery } from "./address.js";
 import { Icon } from "./icons.js";
 import { Dot, inNumbers } from "./marks.js";
-import { columnOf, doesWait, isIn, OUT, THROUGH, waitingSince } from "./placing.js";
+import { columnOf, doesWait, isIn, OUT, roundsOf, THROUGH, waitingSince } from "./placing.js";
 import { inDigits, lasting, t } from "./words.js";
 
 const SPARE_ROWS = 6;
@@ -57,13 +57,30 @@ export function Matrix({ board, groups }) {
       ${shown.map((group, index) => h(Row, { key: group.id, board, group, columns, index: first + index, top: (first + index) * height }))}</div></div>`;
 }
 
-/** Arrows go from group to group. @param {KeyboardEvent} event */
+/** An arrow leads so many rows down and cells to the right. @type {Record<string, [number, number]>} */
+const STEPS = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
+
+/** The name of a group and its cells, in their order. @param {Element | null} row @returns {HTMLElement[]} */
+const placesOf = (row) => [...(row?.querySelectorAll("a, [role=cell]") ?? [])].filter((one) => one instanceof HTMLElement);
+
+/** Arrows go from group to group and from cell to cell; Enter opens what is in the cell. @param {KeyboardEvent} event */
 function walk(event) {
-  const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
   const row = event.target instanceof Element ? event.target.closest(".c-row") : null;
-  if (!step || !row) return;
-  event.preventDefault();
-  /** @type {any} */ (row)[step]?.querySelector("a")?.focus();
+  const places = placesOf(row);
+  const here = places.findIndex((one) => one === event.target);
+  const [down, right] = STEPS[event.key] ?? [0, 0];
+  if (!row || here < 0) return;
+  if (down || right) {
+    event.preventDefault();
+    const next = down > 0 ? row.nextElementSibling : down < 0 ? row.previousElementSibling : row;
+    placesOf(next)[here + right]?.focus();
+  } else if (event.key === "Enter" && here > 0) openCell(places[here], places[0].dataset.group ?? "");
+}
+
+/** Open the one member of a cell; of several or none, the group. @param {HTMLElement} cell @param {string} group */
+function openCell(cell, group) {
+  const dots = [...cell.querySelectorAll("[data-member]")].map((one) => one.getAttribute("data-member") ?? "");
+  ask(dots.length === 1 ? { member: dots[0], cohort: "" } : { member: "", cohort: group });
 }
 
 /** @param {{ column: Column, board: BoardState }} props */
@@ -107,8 +124,9 @@ function Beside({ board, group, members }) {
 function Cell({ column, members, group, chosen }) {
   const isAfter = column.id === THROUGH || column.id === OUT;
   const isClosed = !isAfter && !group.unlocked.has(column.id);
-  return html`<span role="cell" class=${`c-cell${isAfter ? " c-after" : isClosed ? " c-closed" : ""}`}>
-    <span class="hidden">${inNumbers(members, group)}</span>${members.map((one) => h(Dot, { key: one.id, member: one, group, isChosen: one.id === chosen }))}</span>`;
+  const rounds = roundsOf(members);
+  return html`<span role="cell" tabindex="-1" class=${`c-cell${isAfter ? " c-after" : isClosed ? " c-closed" : ""}`}>
+    <span class="hidden">${inNumbers(members, group)}</span>${members.map((one) => h(Dot, { key: one.id, member: one, group, isChosen: one.id === chosen }))}${rounds === null ? null : html`<span class="c-small c-round">${t("round {number}", { number: rounds })}</span>`}</span>`;
 }
 
 /** The height of a row in pixels: the style sheet has two. @param {{ current: HTMLElement | null }} body */

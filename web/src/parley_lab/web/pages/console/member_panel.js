@@ -6,7 +6,7 @@ import { actOn, askFirst } from "./confirm.js";
 import { LookThrough } from "./look_through.js";
 import { Dot, saidOf } from "./marks.js";
 import { Answers, Replies, Story } from "./member_story.js";
-import { doesWait, isIn } from "./placing.js";
+import { doesWait, isIn, roundOf } from "./placing.js";
 import { Choice, Dialog, Press, Switch } from "./ui.js";
 import { lasting, t, word } from "./words.js";
 
@@ -36,7 +36,8 @@ function nowOf(member, group, stages) {
   if (!isIn(member)) return word(member.status);
   const stage = stages.find((one) => one.id === member.stage)?.name ?? member.stage ?? "";
   const what = doesWait(member, group) ? t("waits for the others") : saidOf(member, group);
-  return `${stage}: ${what}${member.since ? `, ${lasting(Date.now() - Date.parse(member.since))}` : ""}`;
+  const round = roundOf(member);
+  return `${stage}: ${what}${round === null ? "" : `, ${t("round {number}", { number: round })}`}${member.since ? `, ${lasting(Date.now() - Date.parse(member.since))}` : ""}`;
 }
 
 /** @param {Props} props */

@@ -4,7 +4,7 @@
  * @typedef {object} Member
  * @property {string} id @property {string} path @property {string} name @property {string} avatar
  * @property {"participant" | "mediator"} kind @property {"person" | "agent" | "script"} player
- * @property {string} status @property {string | null} stage @property {string} group @property {string | null} arm
+ * @property {string} status @property {string | null} stage @property {readonly string[]} way The stages they go through, in order. @property {string} group @property {string | null} arm
  * @property {string | null} since Since when they are on their stage. @property {string | null} goneAt
  * @property {string | null} ask What is asked now, such as `round:7/move`. @property {boolean} isThinking Whether a model is called for them.
  *
@@ -42,6 +42,22 @@ export function fillOf(member, group) {
 
 /** Whether a member has come to a stage that is not open for their group. @param {Member} member @param {Group | undefined} group */
 export const doesWait = (member, group) => isIn(member) && member.stage !== null && group !== undefined && WAITS.has(member.status) && !group.unlocked.has(member.stage);
+
+/** The room that is next on the way of a member, the one where they are included. @param {Member} member @param {readonly string[]} rooms The stages of the rooms. */
+export const roomOf = (member, rooms) => (member.stage === null ? undefined : member.way.slice(member.way.indexOf(member.stage)).find((stage) => rooms.includes(stage)));
+
+/** The round of a game in which a member is asked now; null outside of rounds. @param {Member} member */
+export function roundOf({ ask }) {
+  const found = /^round:(\d+)\//.exec(ask ?? "");
+  return found === null ? null : Number(found[1]);
+}
+
+/** The rounds in which members are asked now: `7`, or `5–7` where some are behind; null outside of rounds. @param {readonly Member[]} members @returns {string | null} */
+export function roundsOf(members) {
+  const rounds = members.filter(isIn).map(roundOf).filter((round) => round !== null);
+  const [least, most] = [Math.min(...rounds), Math.max(...rounds)];
+  return rounds.length === 0 ? null : least === most ? String(least) : `${least}–${most}`;
+}
 
 /** Since when the group waits: the longest wait of its members; null where no one waits. @param {Group} group @param {Member[]} members */
 export function waitingSince(group, members) {

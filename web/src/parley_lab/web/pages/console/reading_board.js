@@ -17,6 +17,7 @@ export async function readBoard(id) {
 export function boardOf(board) {
   const stages = board.stages.map((/** @type {any} */ one) => ({ id: one.id, kind: one.kind, name: one.title || one.id }));
   const groups = board.cohorts.map((/** @type {any[]} */ row) => groupOf(named(board.cohort_columns, row), board, stages));
+  const ways = board.ways.map((/** @type {number[]} */ way) => way.map((index) => stages[index].id));
   return {
     experiment: board.experiment,
     stages,
@@ -24,7 +25,7 @@ export function boardOf(board) {
     personas: board.personas,
     progress: board.progress,
     groups,
-    members: board.members.map((/** @type {any[]} */ row) => memberOf(named(board.columns, row), board, stages, groups)),
+    members: board.members.map((/** @type {any[]} */ row) => memberOf(named(board.columns, row), board, ways, groups)),
     cursor: board.cursor,
   };
 }
@@ -41,9 +42,9 @@ const groupOf = (one, board, stages) => ({
   joinCode: one.join_code, seq: one.stream_seq, unlocked: new Set(one.unlocked.map((/** @type {number} */ index) => stages[index].id)),
 });
 
-/** @param {any} one @param {any} board @param {{ id: string }[]} stages @param {Group[]} groups @returns {Member} */
-const memberOf = (one, board, stages, groups) => ({
+/** @param {any} one @param {any} board @param {string[][]} ways @param {Group[]} groups @returns {Member} */
+const memberOf = (one, board, ways, groups) => ({
   id: one.id, path: one.path, name: one.name, avatar: one.avatar, kind: one.kind, player: one.player, status: one.status,
-  stage: at(stages, at(at(board.ways, one.way) ?? [], one.position))?.id ?? null, group: groups[one.cohort].id,
+  way: at(ways, one.way) ?? [], stage: at(at(ways, one.way) ?? [], one.position), group: groups[one.cohort].id,
   arm: at(board.treatments, one.treatment), since: one.since, goneAt: one.gone_at, ask: one.ask, isThinking: one.draft === "thinking",
 });

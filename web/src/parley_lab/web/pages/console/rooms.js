@@ -3,7 +3,7 @@ import { h, html } from "../vendor/preact.js";
 import { ask } from "./address.js";
 import { get } from "./api.js";
 import { Dot } from "./marks.js";
-import { isIn } from "./placing.js";
+import { isIn, roomOf } from "./placing.js";
 import { useLoaded } from "./ui.js";
 import { lasting, t } from "./words.js";
 
@@ -12,9 +12,9 @@ import { lasting, t } from "./words.js";
 /** The groups that the file makes of people who are there: where they meet, and how many each needs. @param {string} id @returns {Promise<{ at: string, people: number }[]>} */
 async function roomsOf(id) {
   const { cohorts } = await get(`/experiments/${id}/file`);
-  return cohorts.filter((/** @type {any} */ one) => one.made === "when_together").map((/** @type {any} */ one) => ({
-    at: one.at, people: one.seats.filter((/** @type {any} */ seat) => seat.open).reduce((/** @type {number} */ sum, /** @type {any} */ seat) => sum + (seat.count ?? 1), 0),
-  }));
+  return cohorts.filter((/** @type {any} */ one) => one.made === "when_together").flatMap((/** @type {any} */ one) => [one.at].flat().map((at) => ({
+    at, people: one.seats.filter((/** @type {any} */ seat) => seat.open).reduce((/** @type {number} */ sum, /** @type {any} */ seat) => sum + (seat.count ?? 1), 0),
+  })));
 }
 
 /** @param {{ board: import("./board_state.js").BoardState }} props */
@@ -24,7 +24,8 @@ export function Rooms({ board }) {
   const loaded = useLoaded(async () => (alone.length ? roomsOf(board.id) : []), [alone.length > 0]);
   const members = alone.flatMap((group) => board.membersOf.get(group.id) ?? []).filter(isIn);
   if (members.length === 0 || !loaded.data?.length) return null;
-  return html`<section class="c-rooms" aria-label=${t("People without a group")}>${loaded.data.map((room, index) => h(Room, { key: room.at, room, board, members: loaded.data?.length === 1 || index === 0 ? members : members.filter((one) => one.stage === room.at) }))}</section>`;
+  const rooms = loaded.data.map((room) => room.at);
+  return html`<section class="c-rooms" aria-label=${t("People without a group")}>${loaded.data.map((room) => h(Room, { key: room.at, room, board, members: members.filter((one) => roomOf(one, rooms) === room.at) }))}</section>`;
 }
 
 /** @param {{ room: { at: string, people: number }, board: import("./board_state.js").BoardState, members: Member[] }} props */

@@ -1,7 +1,7 @@
 /** A form made of a JSON Schema: every question of every kind can be put with it. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "./api.js";
-import { OptionImage } from "./media.js";
+import { Media, OptionImage } from "./media.js";
 import { inField, keyboardOf, numberIn } from "./numbers.js";
 import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
@@ -146,6 +146,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     </div>
     ${turn?.head(() => void goOn({ isOver: true }))}
     ${shown.map(([name, field]) => [
+      field["x-media"] ? h(Media, { key: `${name}-media`, media: field["x-media"] }) : null,
       h(Field, {
         key: name,
         id: `${id}-${name}`,
