@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import join
+from tests.pages.test_console import signed_in
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -21,6 +22,10 @@ TWO_TALK: Final[dict[str, Any]] = {
     "stages": [{"id": "talk", "kind": "group_chat"}],
     "attention_checks": {"seconds": 5, "then": "remove"},
     "cohorts": [{"seats": [{"open": True, "count": 2}]}],
+}
+TWO_PLAY: Final[dict[str, Any]] = {
+    **TWO_TALK,
+    "stages": [{"id": "game", "kind": "matrix_game", "horizon": {"type": "fixed", "rounds": 2}}],
 }
 LONGEST_MS: Final = 10_000
 
@@ -90,3 +95,32 @@ async def test_what_happens_is_asked_for_where_streams_are_held_back(page: Page,
     await expect(behind.get_by_role("button", name="I am here")).to_have_count(0)
     found = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"][0]
     assert found["status"] == "in_progress"
+
+    lab.ask("POST", f"/v1/members/{member['id']}/message", {"text": "Please speak up."})
+    await expect(behind.get_by_text("Please speak up.")).to_be_visible(timeout=LONGEST_MS)
+
+
+async def test_the_next_round_of_a_game_comes_where_streams_are_held_back(
+    page: Page, behind: Page, lab: RunningLab
+) -> None:
+    experiment = lab.started(TWO_PLAY)
+    await join(behind, experiment)
+    await join(page, experiment)
+
+    for one in (behind, page):
+        await one.get_by_label("Cooperate").check()
+        await one.get_by_role("button", name="Send").click()
+
+    await expect(behind.locator(".round")).to_have_text("Round 2", timeout=LONGEST_MS)
+
+
+async def test_the_console_reads_its_list_again_where_streams_are_held_back(behind: Page, lab: RunningLab) -> None:
+    page = await signed_in(behind.context, lab)
+    experiment = lab.started({**TWO_TALK, "name": "Held back"})
+    row = page.get_by_role("listitem").filter(has_text="Held back")
+    await expect(row).to_contain_text("running", timeout=LONGEST_MS)
+
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/pause")
+
+    await expect(row).to_contain_text("paused", timeout=LONGEST_MS)
+    await expect(page.get_by_text("connection lost")).to_have_count(0)

@@ -11,8 +11,9 @@ const HIDDEN_MS = 60_000;
 /** Until an experiment is read again once its stream is open. */
 const READ_AGAIN_MS = 2000;
 
-/** The stream of all experiments, whose events cannot be asked for: it has no cursors. */
+/** The stream of all experiments. Its events cannot be asked for, since it has no cursors: while a network holds it back, `onLive` reads again. */
 const ALL = "/stream";
+const ASKED = "/v1/experiments?limit=1";
 
 /**
  * Follow a stream from a cursor, until the answer is called. A tab that comes back after a hidden minute begins with `onBack`, which
@@ -37,7 +38,7 @@ export function listen(path, cursor, on) {
         if (isLive) on.onLive?.();
       },
       onEnd: () => signedOut(token),
-    }, { mayAsk: path !== ALL });
+    }, path === ALL ? { asked: ASKED } : {});
   }
 
   async function look() {

@@ -21,20 +21,21 @@ let heldBackAt = 0;
  * and none comes twice. A connection that is silent for too long counts as cut.
  * @param {string} path @param {string} token @param {string} cursor
  * @param {{ onEvent: (type: string, data: any) => void, onState: (isLive: boolean) => void, onEnd: () => void }} on
- * @param {{ mayAsk?: boolean }} [how] `mayAsk`: whether the lab answers requests for the events of this stream, too.
+ * @param {{ asked?: string }} [how] `asked`: the address of requests in place of a stream that is held back. An answer that brings no
+ * events calls `onState` alone.
  * @returns {{ stop: () => void }}
  */
-export function follow(path, token, cursor, on, { mayAsk = true } = {}) {
+export function follow(path, token, cursor, on, { asked = `${path}${path.includes("?") ? "&" : "?"}wait=false` } = {}) {
   const ending = new AbortController();
   let last = cursor;
   let wait = FIRST_WAIT_MS;
 
   async function run() {
     while (!ending.signal.aborted) {
-      const isStream = !mayAsk || heldBackAt === 0 || performance.now() - heldBackAt > TRY_STREAM_MS;
-      const end = isStream ? await connect(path, FIRST_SIGN_MS, LONGEST_SILENCE_MS) : await connect(`${path}${path.includes("?") ? "&" : "?"}wait=false`, LONGEST_WAIT_MS, LONGEST_WAIT_MS);
+      const isStream = heldBackAt === 0 || performance.now() - heldBackAt > TRY_STREAM_MS;
+      const end = isStream ? await connect(path, FIRST_SIGN_MS, LONGEST_SILENCE_MS) : await connect(asked, LONGEST_WAIT_MS, LONGEST_WAIT_MS);
       if (end === "over" || ending.signal.aborted) return;
-      if (isStream && mayAsk && end === "silent") {
+      if (isStream && end === "silent") {
         // Whether the network is away, or holds the stream back, the next request shows.
         heldBackAt = performance.now();
         continue;
