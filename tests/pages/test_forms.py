@@ -235,7 +235,7 @@ async def test_the_time_for_a_row_stands_in_a_pause_and_goes_on_with_the_rest(pa
 LONG: dict[str, Any] = {
     "id": "long",
     "kind": "survey",
-    "rows": [{"what": f"thing {number}"} for number in range(1, 81)],
+    "rows": [{"what": f"thing {number}"} for number in range(1, 201)],
     "questions": [{"id": "liked", "kind": "scale", "upper": 7, "title": "How much do you like {{row.what}}?"}],
 }
 
@@ -245,6 +245,26 @@ async def test_how_many_answers_of_a_long_page_are_missing_is_in_sight(page: Pag
 
     await page.get_by_role("button", name="Continue").click()
 
-    await expect(page.get_by_text("80 answers need your attention.")).to_be_in_viewport()
-    await page.get_by_role("link", name="How much do you like thing 80?").click()
-    await expect(page.get_by_role("group", name="How much do you like thing 80?")).to_be_in_viewport()
+    await expect(page.get_by_text("200 answers need your attention.")).to_be_in_viewport()
+    await page.get_by_role("link", name="How much do you like thing 200?").click()
+    await expect(page.get_by_role("group", name="How much do you like thing 200?")).to_be_in_viewport()
+
+
+async def test_a_long_page_of_rows_fits_a_phone_and_keeps_what_is_entered(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**STUDY, "stages": [LONG, STUDY["stages"][3]]}))
+    points = [
+        page.get_by_role("group", name=f"How much do you like thing {row}?", exact=True).get_by_label(point, exact=True)
+        for row, point in ((1, "2"), (100, "0"), (200, "7"))
+    ]
+
+    for point in points:
+        async with page.expect_response(lambda one: one.request.method == "PUT") as saved:
+            await point.check()
+        assert (await saved.value).ok
+    assert await page.evaluate("scrollY") > 10_000
+    await page.reload()
+
+    for point in points:
+        await expect(point).to_be_checked()
+    await expect(page.get_by_role("radio", checked=True)).to_have_count(len(points))
+    assert await page.evaluate("document.documentElement.scrollWidth") == 390
