@@ -38,6 +38,7 @@ from parley_lab.experiments import experiments, pausing
 from parley_lab.experiments.following import seats_of_people
 from parley_lab.experiments.runs import left_by_labs
 from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.orchestrator.settings import OrchestratorSettings
 from parley_lab.prompt_builder.builder import PromptBuilder
 from parley_lab.services.process import collect_garbage_rarely
 from parley_lab.store import keys
@@ -70,6 +71,8 @@ class EmbeddedLab(LabDatabase):
     `port` None: without the REST API; 0: on any free port. `mock_only`: no request can make it call a real model.
     `first_calls_alone`: the first call with each key and model goes out before any other.
 
+    Raises:
+        SettingsInvalid: a variable of a service is wrong.
     Raises on entering:
         SettingsInvalid: a busy port, another lab on the directory or database, data of another version.
         Unavailable: PostgreSQL does not start or does not answer.
@@ -92,7 +95,10 @@ class EmbeddedLab(LabDatabase):
         self._limits = read_limits(environ)
         self._port = port
         self._mock_only = mock_only
-        self._first_calls_alone = first_calls_alone
+        self._worker_settings = read_settings(WorkerSettings).model_copy(
+            update={"first_calls_alone": first_calls_alone}
+        )
+        self._orchestrator_settings = read_settings(OrchestratorSettings)
         self._at_work = AsyncExitStack()
         self.url: str | None = None
         self.is_lost = asyncio.Event()
@@ -175,7 +181,7 @@ class EmbeddedLab(LabDatabase):
             log.info("lab.took_over", leases=voided, experiments=left)
 
     async def _start_services(self, stack: AsyncExitStack, database: Database, bus: Bus) -> None:
-        orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock)
+        orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock, settings=self._orchestrator_settings)
         worker = Worker(
             database=database,
             bus=bus,
@@ -184,7 +190,7 @@ class EmbeddedLab(LabDatabase):
             prompts=PromptBuilder(database),
             clock=self.clock,
             limits=self._limits,
-            settings=WorkerSettings(first_calls_alone=self._first_calls_alone),
+            settings=self._worker_settings,
         )
         for service in (orchestrator, worker):
             await stack.enter_async_context(_running(service))
@@ -202,7 +208,7 @@ class EmbeddedLab(LabDatabase):
     def _models(self) -> Mapping[str, Model]:
         if self._mock_only:
             return {MOCK_PROVIDER: MockModel()}
-        longest = WorkerSettings().longest_reply_bytes
+        longest = self._worker_settings.longest_reply_bytes
         return build_models(self._environ, endpoints=self._endpoints, longest_reply_bytes=longest)
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:

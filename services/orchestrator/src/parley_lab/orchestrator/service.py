@@ -12,6 +12,7 @@ import structlog
 from parley_lab.base.background import Background, do_quietly
 from parley_lab.base.clock import Clock
 from parley_lab.base.logs import go_on_with
+from parley_lab.base.settings import read_settings
 from parley_lab.bus import Bus, Subscription
 from parley_lab.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint, provider_queue
 from parley_lab.drafts.due_drafts import overdue, overdue_hints, queued
@@ -44,7 +45,7 @@ class Orchestrator:
         self._database = database
         self._bus = bus
         self._clock = clock
-        self._settings = settings or OrchestratorSettings()
+        self._settings = settings or read_settings(OrchestratorSettings)
         self._repeater = Repeater(self._settings.watch_seconds)
         self._subscription: Subscription | None = None
         self._background = Background()
