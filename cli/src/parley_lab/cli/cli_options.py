@@ -21,8 +21,23 @@ ModelOption = Annotated[
         help="The real model of personas that name none, such as claude-haiku-4-5 or ollama/llama3.2.",
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where a folder for the data is made.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="Where the lab keeps its database and logs.")]
+
+
+def expand_home(folder: Path | None) -> Path | None:
+    """The folder with `~` replaced: a shell leaves it as it is in `--out=~/data`."""
+    try:
+        return folder and folder.expanduser()
+    except RuntimeError as error:
+        raise typer.BadParameter(f"{folder}: there is no such user. Write the path in full.") from error
+
+
+Out = Annotated[
+    Path, typer.Option("--out", metavar="DIR", callback=expand_home, help="Where a folder for the data is made.")
+]
+DataDir = Annotated[
+    Path,
+    typer.Option("--data-dir", metavar="DIR", callback=expand_home, help="Where the lab keeps its database and logs."),
+]
 
 
 def use_kinds(folder: Path | None) -> None:

@@ -6,11 +6,16 @@ from typing import Annotated
 
 import typer
 
-from parley_lab.cli.cli_options import DataDir, Kinds, RunId
+from parley_lab.cli.cli_options import DataDir, Kinds, RunId, expand_home
 
 OtherOut = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Another place for its data than the one where it was begun."),
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        callback=expand_home,
+        help="Another place for its data than the one where it was begun.",
+    ),
 ]
 
 

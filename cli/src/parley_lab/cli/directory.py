@@ -16,7 +16,8 @@ class DataDirectory:
     """Paths in the directory, and the lock that a lab holds while it runs."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        # PostgreSQL's folder is found so, too.
+        self.path = path = path.expanduser()
         self.postgres = path / "postgres"
         self.api_key = path / "api-key"
         self.log = path / "logs" / "lab.log"

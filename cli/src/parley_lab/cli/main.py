@@ -29,6 +29,7 @@ from parley_lab.cli.cli_options import (
     Sessions,
     SilentOption,
     StepsOption,
+    expand_home,
 )
 from parley_lab.cli.cli_runs import discard, end, export, guests, link, list_runs, message, remove, resume, stop, watch
 from parley_lab.cli.run_folder import DEFAULT_OUT
@@ -244,7 +245,12 @@ def validate(
     ],
     data_dir: Annotated[
         Path | None,
-        typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
+        typer.Option(
+            "--data-dir",
+            metavar="DIR",
+            callback=expand_home,
+            help="Look personas up in the library of the lab in this directory.",
+        ),
     ] = None,
     draws: DrawsOption = "reference",
     explain: Annotated[
