@@ -12,6 +12,10 @@ from parley_lab.base.errors import SettingsInvalid
 from parley_lab.base.process_lock import HeldElsewhere, ProcessLock
 
 
+class InUse(SettingsInvalid):
+    """Another process holds the directory."""
+
+
 class DataDirectory:
     """Paths in the directory, and the lock that a lab holds while it runs."""
 
@@ -43,14 +47,15 @@ class DataDirectory:
         """Hold the lock until the block ends; the operating system releases it when the process ends.
 
         Raises:
-            SettingsInvalid: another lab holds it, or the directory cannot be made.
+            InUse: another lab, or another command, holds it.
+            SettingsInvalid: the directory cannot be made.
         """
         self.make()
         lock = ProcessLock(self._lock)
         try:
             lock.acquire()
         except HeldElsewhere as error:
-            raise SettingsInvalid(
+            raise InUse(
                 f"Another lab (process {error.holder}) is running in {self.path}. "
                 "Stop it first, or give this one a directory of its own with --data-dir."
             ) from error

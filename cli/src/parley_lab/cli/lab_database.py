@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
@@ -10,17 +11,20 @@ from uuid import UUID
 from parley_lab.base.clock import Clock, SystemClock
 from parley_lab.base.errors import NotFound, SettingsInvalid, Unavailable
 from parley_lab.base.settings import ServerSettings
-from parley_lab.cli.directory import DataDirectory
+from parley_lab.cli.directory import DataDirectory, InUse
 from parley_lab.drafts import drafts
 from parley_lab.experiments import pausing
 from parley_lab.store import embedded_postgres, keys, migrate
 from parley_lab.store.databases import connect
 from parley_lab.store.failures import cause_of
 from parley_lab.store.lab import is_running
+from parley_lab.store.schema import read_revision
 from parley_lab.store.session import Database
 
 OPERATOR: Final = "operator"
 """The experimenter who owns all runs and personas of the command line."""
+_PATIENCE_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.1
 
 
 class LabDatabase:
@@ -115,7 +119,8 @@ class LabDatabase:
 class LabAtHand(LabDatabase):
     """The database of a lab, running or not; a running lab shares its server.
 
-    `is_running` says which. In a lab that is not running, runs that were left running are paused first.
+    `is_running` says which. While another command has the directory, it waits. In a lab that is not running, runs that
+    were left running are paused first.
     `may_make`: where there is no lab yet, its database is made.
 
     Raises on entering, beside what LabDatabase raises:
@@ -135,12 +140,9 @@ class LabAtHand(LabDatabase):
                 f"There is no lab in {self.directory.path}. Make one with parley up or parley run FILE, or name the "
                 "folder of another with --data-dir."
             )
-        if self._servers.database_url is None and self.directory.is_held():
-            database = await self._connected(stack, embedded_postgres.url_of(self.directory.postgres))
-            async with database.transaction() as session:
-                self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
-        else:
-            await super()._start(stack)
+        deadline = monotonic() + _PATIENCE_SECONDS
+        while not await self._is_started(stack, may_wait=monotonic() < deadline):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(_LOOK_SECONDS)
         async with self.database.transaction() as session:
             self.is_running = await is_running(session)
         if not self.is_running:
@@ -148,3 +150,34 @@ class LabAtHand(LabDatabase):
             async with self.database.transaction() as session:
                 await drafts.void_leases(session, now)
             await pausing.pause_left_behind(self.database, now)
+
+    async def _is_started(self, stack: AsyncExitStack, *, may_wait: bool) -> bool:
+        """Start PostgreSQL, or share the server of a lab that runs; False while another command has the directory.
+
+        Raises:
+            InUse: it has it still, and this one may not wait any longer.
+        """
+        try:
+            await super()._start(stack)
+        except InUse:
+            if not await self._runs_a_lab():
+                if may_wait:
+                    return False
+                raise
+            database = await self._connected(stack, embedded_postgres.url_of(self.directory.postgres))
+            async with database.transaction() as session:
+                self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
+        return True
+
+    async def _runs_a_lab(self) -> bool:
+        """Whether a lab holds the directory; the server of a command is about to stop."""
+        if not self.directory.has_data():
+            return False
+        database = connect(embedded_postgres.url_of(self.directory.postgres), pool_size=1)
+        try:
+            async with database.read() as session:
+                return await read_revision(session) is not None and await is_running(session)
+        except Unavailable:
+            return False
+        finally:
+            await database.close()
