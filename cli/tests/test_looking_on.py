@@ -64,6 +64,9 @@ def test_a_lab_tells_what_happens_in_experiments_that_others_start(
     assert sent.returncode == 0, sent.stderr
     assert [one["text"] for one in ask(url, ana["token"], "GET", "/v1/me")["notices"]] == ["We begin soon."]
 
+    seeded = parley("arena", "seed", "--data-dir", own_dir)
+    assert (seeded.returncode, "created" in seeded.stdout) == (0, True), seeded.stderr
+
     watching = begin_parley("watch", short, "--data-dir", own_dir)
     line_with(watching, "Watching 'Two talk'")
     ask(url, key, "POST", f"/v1/experiments/{made['id']}/join", {})

@@ -11,7 +11,7 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.base.event_loop import new_event_loop
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.experiment_file import content_of
-from parley_lab.cli.lab_database import LabDatabase
+from parley_lab.cli.lab_database import LabAtHand
 from parley_lab.cli.safe_text import one_line
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design import read_personas, write_personas
@@ -112,7 +112,8 @@ def _all(data_dir: Path) -> Sequence[StoredPersona]:
 
 def _in_library(data_dir: Path, work: Callable[[Session, UUID], Awaitable[ResultT]]) -> ResultT:
     async def in_lab() -> ResultT:
-        lab = LabDatabase(data_dir, servers=read_servers())
+        # The library may be filled before the lab has run once.
+        lab = LabAtHand(data_dir, servers=read_servers(), may_make=True)
         async with lab, lab.database.transaction() as session:
             return await work(session, lab.operator_id)
 
