@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.cli.environment import read_dotenv
 from parley_lab.cli.experiment_run import failed_lines
 from parley_lab.experiments.following import Failed
 from parley_lab.formats.testing.workbooks import base_values, task_row, with_setting, with_tasks, xlsx_of
@@ -105,6 +107,33 @@ def test_dotenv_is_read_and_does_not_win_over_what_is_set(parley: Parley, good: 
     assert "OPENAI_API_KEY is not set" in key_missing.stderr
     assert "LLM_USE_MOCK is set" not in key_missing.stderr
     assert "secret-text" not in switched_off.stderr + switched_off.stdout
+
+
+def test_dotenv_as_powershell_writes_it_is_read(parley: Parley, good: Path, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes("LLM_USE_MOCK=true\r\n".encode("utf-16"))
+
+    assert "LLM_USE_MOCK is set" in parley("run", good).stderr
+
+
+@pytest.mark.parametrize("content", [b"KEY=\x81\x8d\n", "KEY=secret\n".encode("utf-16-le")])
+def test_dotenv_in_another_encoding_is_refused_in_a_line(parley: Parley, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".env").write_bytes(content)
+
+    refused = parley("schema")
+
+    assert refused.returncode == 2
+    assert refused.stderr == f"{tmp_path / '.env'} cannot be read: it is not in UTF-8. Save it in UTF-8.\n"
+
+
+def test_dotenv_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").touch()
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(SettingsInvalid, match=r"\.env cannot be read: Permission denied"):
+        read_dotenv(tmp_path)
 
 
 def test_nothing_to_resume_is_said(parley: Parley, good: Path, tmp_path: Path) -> None:

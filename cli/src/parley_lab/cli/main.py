@@ -420,8 +420,8 @@ def main() -> None:
             # A terminal that cannot show a character shows a replacement; otherwise the run would end.
             # A reader of a pipe gets every line when it is written.
             stream.reconfigure(errors="replace", line_buffering=True)
-    read_dotenv(Path.cwd())
     try:
+        read_dotenv(Path.cwd())
         app()
     except ParleyError as error:
         typer.echo(str(error), err=True)
