@@ -85,6 +85,29 @@ def test_the_fake_endpoint_takes_its_own_options(begin_fresh_parley: BeginFreshP
 
 
 @pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["words", "--language", "fr"], "'en', 'de', 'es', 'ar'"),
+        (["demo", "--patience", "inf"], "less than or equal to 525600"),
+        (["demo", "--patience", "nan"], "less than or equal to 525600"),
+        (["doctor", "--disk", "absent"], "'absent' does not exist"),
+        (["keys", "create", "ana", "--days", "9999999"], "less than or equal to 36500"),
+        (["doctor", "--data-dir", "typo"], "There is no lab in typo. Make one with parley up"),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else "",
+)
+def test_a_value_that_no_option_takes_is_refused_with_those_that_it_takes(
+    parley: Parley, tmp_path: Path, words: list[str], told: str
+) -> None:
+    refused = parley(*words)
+
+    assert refused.returncode == 2
+    assert told in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
     "words",
     [["runs"], ["console"], ["keys", "list"], ["watch", "abc"], ["link", "abc"], ["stop", "abc"], ["export", "abc"]],
     ids=lambda words: words[0],

@@ -67,7 +67,9 @@ def create_key(
     scopes: Annotated[
         list[str] | None, typer.Option("--scope", metavar="SCOPE", help="read, write or admin. [read and write]")
     ] = None,
-    days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help="For how long it is valid.")] = None,
+    days: Annotated[
+        int | None, typer.Option("--days", min=1, max=36_500, metavar="N", help="For how long it is valid.")
+    ] = None,
     label: Annotated[str, typer.Option("--label", metavar="TEXT", help="What it is for.")] = "",
     data_dir: DataDir = Path(".parley"),
 ) -> None:
@@ -163,13 +165,15 @@ def _decided(chosen: str | None, everything: bool, fate: "Fate") -> int:
 
 
 def doctor(
-    folder: Annotated[Path, typer.Option("--disk", metavar="DIR", help="Whose disk is looked at.")] = Path(),
+    folder: Annotated[
+        Path, typer.Option("--disk", metavar="DIR", exists=True, help="Whose disk is looked at.")
+    ] = Path(),
     data_dir: DataDir = Path(".parley"),
 ) -> None:
     """Say what is wrong with the lab at PARLEY_DATABASE_URL and PARLEY_AMQP_URL, and what to do.
 
-    Without these addresses: with the embedded lab in --data-dir. Exit codes: 0 nothing; 1 something is wrong; 2 an
-    address is missing.
+    Without these addresses: with the embedded lab in --data-dir. Exit codes: 0 nothing; 1 something is wrong; 2 there
+    is no lab, or an address is missing.
     """
     from parley_lab.base.clock import SystemClock
     from parley_lab.cli.directory import DataDirectory
@@ -179,11 +183,12 @@ def doctor(
 
     log_errors_alone()
     read_secret_files(os.environ, only=ADDRESSES_OF_SERVERS)
-    is_distributed = any(name in os.environ for name in ADDRESSES_OF_SERVERS)
-    if is_distributed or not data_dir.is_dir():
+    if any(name in os.environ for name in ADDRESSES_OF_SERVERS):
         found = asyncio.run(faults(SystemClock(), folder, Bounds()))
-    else:
+    elif data_dir.is_dir():
         found = asyncio.run(embedded_faults(SystemClock(), DataDirectory(data_dir), Bounds()))
+    else:
+        raise DataDirectory(data_dir).no_lab()
     for fault in found:
         typer.echo(fault)
     if not found:

@@ -80,7 +80,11 @@ DrawsOption = Annotated[
 PatienceOption = Annotated[
     float,
     typer.Option(
-        "--patience", min=0, metavar="MINUTES", help="How long to wait for a key that a provider refuses, then stop."
+        "--patience",
+        min=0,
+        max=525_600,
+        metavar="MINUTES",
+        help="How long to wait for a key that a provider refuses, then stop.",
     ),
 ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from uuid import UUID
 
-from parley_lab.base.errors import SettingsInvalid
+from parley_lab.base.errors import NotFound, SettingsInvalid
 from parley_lab.base.process_lock import HeldElsewhere, ProcessLock
 
 
@@ -70,6 +70,13 @@ class DataDirectory:
         return SettingsInvalid(
             f"The data directory {self.path} cannot be used: {error.strerror}. "
             "Choose one that you may write to, with --data-dir."
+        )
+
+    def no_lab(self) -> NotFound:
+        """The error of a command that needs the data of a lab."""
+        return NotFound(
+            f"There is no lab in {self.path}. Make one with parley up or parley run FILE, or name the folder of "
+            "another with --data-dir."
         )
 
     def has_data(self) -> bool:

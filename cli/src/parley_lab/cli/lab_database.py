@@ -9,7 +9,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from parley_lab.base.clock import Clock, SystemClock
-from parley_lab.base.errors import NotFound, SettingsInvalid, Unavailable
+from parley_lab.base.errors import SettingsInvalid, Unavailable
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.directory import DataDirectory, InUse
 from parley_lab.drafts import drafts
@@ -136,10 +136,7 @@ class LabAtHand(LabDatabase):
 
     async def _start(self, stack: AsyncExitStack) -> None:
         if self._servers.database_url is None and not self._may_make and not self.directory.has_data():
-            raise NotFound(
-                f"There is no lab in {self.directory.path}. Make one with parley up or parley run FILE, or name the "
-                "folder of another with --data-dir."
-            )
+            raise self.directory.no_lab()
         deadline = monotonic() + _PATIENCE_SECONDS
         while not await self._is_started(stack, may_wait=monotonic() < deadline):  # noqa: ASYNC110 - of another process
             await asyncio.sleep(_LOOK_SECONDS)

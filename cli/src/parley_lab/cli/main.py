@@ -33,6 +33,7 @@ from parley_lab.cli.cli_options import (
 )
 from parley_lab.cli.cli_runs import discard, end, export, guests, link, list_runs, message, remove, resume, stop, watch
 from parley_lab.cli.run_folder import DEFAULT_OUT
+from parley_lab.contracts.languages import NameLanguage
 
 DISTRIBUTION: Final = "parley-lab"
 BAD_INPUT: Final = 2
@@ -340,9 +341,7 @@ def schema(kinds: Kinds = None) -> None:
 
 @app.command()
 def words(
-    language: Annotated[
-        str, typer.Option("--language", metavar="TAG", help="In which language of the lab: en, de, es or ar.")
-    ] = "en",
+    language: Annotated[NameLanguage, typer.Option("--language", help="In which language of the lab.")] = "en",
     kinds: Kinds = None,
 ) -> None:
     """Print all words of the pages, to be replaced or translated (`appearance.words_from`)."""
