@@ -1,16 +1,24 @@
 """Charts of data files: which there are, and how their rows are split."""
 
 import csv
+import gzip
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
+from jsonschema import Draft7Validator
 
 from parley_lab.base.errors import NotFound
 from parley_lab.formats.exports import chart, chart_heads
 from parley_lab.formats.exports.charts import MOST_ROWS
+
+VEGA_LITE: Final = "6.4.0"
+SCHEMA: Final = Path(__file__).parent / "vega_lite" / f"schema-{VEGA_LITE}.json.gz"
+"""That of the package `vega-lite`, without its descriptions; its licence is beside it."""
 
 
 def write(folder: Path, table: str, columns: Sequence[str], *rows: Sequence[object]) -> None:
@@ -23,9 +31,36 @@ def write(folder: Path, table: str, columns: Sequence[str], *rows: Sequence[obje
 ANSWERS = ("path", "treatment", "stage", "key", "field", "label", "type", "value", "text", "status")
 
 
+def write_every_table(folder: Path) -> None:
+    """Rows for each chart that there is, those of an arena included, in two arms where a chart shows arms."""
+    answers = [
+        ("c1/m1", "a", "before", "", name, "Asked", kind, value, words, "valid")
+        for name, kind, value, words in (
+            ("age", "integer", 41, ""),
+            ("town", "text", "b", "Bern"),
+            *(("share", "number", number / 10, "") for number in range(20)),
+        )
+    ]
+    people = [("completed", arm, "person", "2026-01-01T10:00:00Z", "2026-01-01T10:20:00Z") for arm in ("a", "b")]
+    call = ("ok", "a-model", "2026-01-01T10:00:00Z", "2026-01-01T10:00:02Z")
+    curve = [("Tit", arm, 1, 0.5, "", "") for arm in ("", "a", "b")]
+    points = [("Tit", arm, 2.5, 2, 3, 4) for arm in ("", "a", "b")]
+    write(folder, "participants", ("status", "treatment", "player", "joined_at", "ended_at"), *people)
+    write(folder, "answers", ANSWERS, *answers)
+    write(folder, "messages", ("thread_path", "author_kind", "elapsed_ms"), ("c1/talk", "person", 61_000))
+    write(folder, "model_calls", ("status", "model", "started_at", "finished_at"), call)
+    board = ("with_self_play", 1, "tit", "Tit", 2.5, "points")
+    write(folder, "leaderboard", ("convention", "rank", "player", "name", "score", "unit"), board)
+    pair = ("tit", "Tit", "ann", "Ann", 2, 0.5)
+    write(folder, "cooperation", ("player", "name", "opponent", "opponent_name", "games", "mean"), pair)
+    write(folder, "cooperation_over_time", ("name", "arm", "round", "mean", "low", "high"), *curve)
+    write(folder, "cooperation_over_alpha", ("name", "alpha", "mean", "low", "high"), ("Tit", 0.25, 0.3, 0.2, 0.4))
+    write(folder, "payoffs", ("name", "arm", "mean", "low", "high", "games"), *points)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write(tmp_path, "participants", ("status", "treatment", "player"), ("completed", "a", "person"))
+    write(tmp_path, "participants", ("status", "treatment", "player"), ("left", "a", "person"))
     write(
         tmp_path,
         "answers",
@@ -74,7 +109,7 @@ def test_bars_are_split_by_arm_while_arms_can_be_told_apart(tmp_path: Path, arms
 
 def test_a_chart_is_made_of_a_file_with_a_cell_of_any_length(tmp_path: Path) -> None:
     long = ("c1/m1", "a", "before", "", "why", "Why?", "text", "y" * 200_000, "", "valid")
-    write(tmp_path, "participants", ("status", "treatment", "player"), ("completed", "a", "person"))
+    write(tmp_path, "participants", ("status", "treatment", "player"), ("left", "a", "person"))
     write(tmp_path, "answers", ANSWERS, long)
 
     code = (
@@ -89,7 +124,7 @@ def test_a_chart_is_made_of_a_file_with_a_cell_of_any_length(tmp_path: Path) -> 
 
 
 def test_a_chart_of_too_many_rows_says_so(tmp_path: Path) -> None:
-    rows = [("completed", "", "person")] * (MOST_ROWS + 1)
+    rows = [("left", "", "person")] * (MOST_ROWS + 1)
     write(tmp_path, "participants", ("status", "treatment", "player"), *rows)
 
     found = chart(tmp_path, "flow")
@@ -140,7 +175,7 @@ def test_figures_of_an_arena_draw_each_arm_or_all_together_but_never_both(
 
 def test_a_question_that_is_a_number_in_one_arm_and_options_in_another_has_a_chart_of_each(tmp_path: Path) -> None:
     age = ("before", "", "age", "How old?")
-    write(tmp_path, "participants", ("status", "treatment", "player"), ("completed", "a", "person"))
+    write(tmp_path, "participants", ("status", "treatment", "player"), ("left", "a", "person"))
     write(
         tmp_path,
         "answers",
@@ -170,3 +205,34 @@ def test_free_texts_of_an_arm_are_left_out_of_the_chart_of_a_question_with_numbe
 
     assert [(one.id, one.title, one.rows) for one in chart_heads(tmp_path)] == [("answers-before-age", "Age", 1)]
     assert chart(tmp_path, "answers-before-age").rows == [["c2/m1", "b", 41.0, ""]]
+
+
+def test_every_specification_is_one_of_vega_lite_and_every_chart_says_what_it_is_of(tmp_path: Path) -> None:
+    valid = Draft7Validator(json.loads(gzip.decompress(SCHEMA.read_bytes())))
+    write_every_table(tmp_path)
+
+    found = [chart(tmp_path, one.id) for one in chart_heads(tmp_path)]
+
+    assert [one.id for one in found] == [
+        "leaderboard-with_self_play", "cooperation", "cooperation-over-time", "cooperation-over-alpha", "payoffs",
+        "flow", "time", "talk", "calls", "answers-before-age", "answers-before-town", "answers-before-share",
+    ]  # fmt: skip
+    assert {
+        one.id: [wrong.message[:200] for wrong in valid.iter_errors(json.loads(json.dumps(one.spec)))] for one in found
+    } == {one.id: [] for one in found}
+    assert {one.id for one in found if not one.note.endswith(".")} == set()
+    assert not valid.is_valid({**found[0].spec, "mark": "bars"})
+
+
+def test_the_schema_is_of_the_vega_lite_that_draws_the_charts() -> None:
+    package = Path(__file__).parents[2] / "web" / "vendor" / "package.json"
+
+    assert json.loads(package.read_text())["devDependencies"]["vega-lite"] == VEGA_LITE
+
+
+def test_the_time_is_of_participants_who_completed_the_experiment(tmp_path: Path) -> None:
+    times = ("2026-01-01T10:00:00Z", "2026-01-01T10:20:00Z")
+    rows = [(status, "", "person", *times) for status in ("completed", "left")]
+    write(tmp_path, "participants", ("status", "treatment", "player", "joined_at", "ended_at"), *rows)
+
+    assert chart(tmp_path, "time").rows == [["completed", "person", *times]]

@@ -25,16 +25,21 @@ _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _COOPERATION: Final = {"domain": [0, 1]}
 _ALL_ARMS: Final = ""
 """In place of an arm, in tables of an arena: all arms together."""
+_VERBS: Final = {"cooperation": "cooperates", "first_action": "takes the first action"}
+"""The act of a player whose share a table of an arena has."""
 _DASHES: Final = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (12, 3), (1, 4), (8, 2, 2, 2, 2, 2))
 """The lines of the arms have these, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`rows` are those of the file, with these columns alone; what is drawn as a number is one. `spec` names them."""
+    """`rows` are those of the file, with these columns alone; what is drawn as a number is one. `spec` names them.
+
+    `note` says what is drawn, and of whom."""
 
     id: str
     title: str
+    note: str
     table: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -49,6 +54,7 @@ class _Wanted:
 
     id: str
     title: str
+    note: str
     table: str
     columns: Sequence[str]
     spec: Spec
@@ -99,7 +105,7 @@ def chart(folder: Path, chart_id: str) -> Chart:
 def _at_once(folder: Path) -> Iterator[_Wanted]:
     """Those that are known without reading all answers."""
     yield from _of_games(folder)
-    yield from (_flow(_arms(folder)), _talk(), _calls())
+    yield from (_flow(_arms(folder)), _time(), _talk(), _calls())
 
 
 def _arms(folder: Path) -> Sequence[str]:
@@ -117,7 +123,7 @@ def _chart(folder: Path, wanted: _Wanted) -> Chart:
     spec = {"$schema": _SCHEMA, "data": {"name": "rows"}, **wanted.spec}
     # All rows of a table are of one run.
     is_made_up = bool(found) and found[0][0] != "no"
-    return Chart(wanted.id, wanted.title, wanted.table, wanted.columns, rows, spec, is_made_up, cautions)
+    return Chart(wanted.id, wanted.title, wanted.note, wanted.table, wanted.columns, rows, spec, is_made_up, cautions)
 
 
 def _choose(folder: Path, wanted: _Wanted) -> Iterator[tuple[str, ...]]:
@@ -169,6 +175,7 @@ def _flow(arms: Sequence[str]) -> _Wanted:
     return _Wanted(
         "flow",
         "How participants ended",
+        "The number of participants, people and agents, by their status.",
         "participants",
         ("status", "treatment", "player"),
         {
@@ -179,6 +186,29 @@ def _flow(arms: Sequence[str]) -> _Wanted:
                 **_by_arm(arms),
             },
         },
+    )
+
+
+def _time() -> _Wanted:
+    return _Wanted(
+        "time",
+        "How long participants took",
+        "The minutes from joining to the end, of participants who completed the experiment.",
+        "participants",
+        ("status", "player", "joined_at", "ended_at"),
+        {
+            "transform": [
+                {"filter": "datum.joined_at !== '' && datum.ended_at !== ''"},
+                {"calculate": "(toDate(datum.ended_at) - toDate(datum.joined_at)) / 60000", "as": "minutes"},
+            ],
+            "mark": "bar",
+            "encoding": {
+                "x": {"field": "minutes", "type": "quantitative", "bin": {"maxbins": 30}, "title": "minutes"},
+                "y": _count("participants"),
+                "color": {"field": "player", "type": "nominal", "title": "player"},
+            },
+        },
+        only={"status": ("completed",)},
     )
 
 
@@ -226,6 +256,7 @@ def _bars(answers: _Answers, arms: Sequence[str], *, is_one_of_two: bool) -> _Wa
     return _Wanted(
         f"answers-{answers.stage}-{answers.name}{f'-{sort}' if is_one_of_two else ''}",
         f"{answers.label or answers.name}{f' ({sort})' if is_one_of_two else ''}",
+        "The number of participants who gave each answer; only valid answers count.",
         "answers",
         ("path", "treatment", "value", "text"),
         {
@@ -254,6 +285,7 @@ def _talk() -> _Wanted:
     return _Wanted(
         "talk",
         "Messages over time",
+        "Messages of all conversations, by the minutes since their conversation began.",
         "messages",
         ("thread_path", "author_kind", "elapsed_ms"),
         {
@@ -273,6 +305,7 @@ def _calls() -> _Wanted:
     return _Wanted(
         "calls",
         "How long calls of models took",
+        "The seconds of each call of a model, by how the call ended.",
         "model_calls",
         ("status", "model", "started_at", "finished_at"),
         {
@@ -296,8 +329,8 @@ def _of_games(folder: Path) -> Iterator[_Wanted]:
     for convention in conventions:
         yield _leaderboard(convention)
     is_dilemma = not (folder / "first_action.csv").is_file()
-    word, title = ("cooperation", "cooperates") if is_dilemma else ("first_action", "takes the first action")
-    yield _heat_map(word, title)
+    word = "cooperation" if is_dilemma else "first_action"
+    yield _heat_map(word, _VERBS[word])
     yield _curves(word, _apart(folder, f"{word}_over_time"))
     yield _over_alpha(word)
     yield _payoffs(_apart(folder, "payoffs"))
@@ -316,6 +349,7 @@ def _leaderboard(convention: str) -> _Wanted:
     return _Wanted(
         f"leaderboard-{convention}",
         f"Leaderboard, {convention.replace('_', ' ')}",
+        "The score of each player over all games that count under this convention.",
         "leaderboard",
         ("convention", "rank", "player", "name", "score", "unit"),
         {
@@ -344,6 +378,7 @@ def _heat_map(table: str, title: str) -> _Wanted:
     return _Wanted(
         "cooperation",
         f"How often the row {title} with the column",
+        f"The share of rounds in which the player of the row {title}, with the player of the column.",
         table,
         ("player", "name", "opponent", "opponent_name", "games", "mean"),
         {
@@ -370,6 +405,7 @@ def _curves(word: str, arms: Sequence[str]) -> _Wanted:
     return _Wanted(
         "cooperation-over-time",
         f"{_beginning(word)} over rounds",
+        f"The share of games in which each player {_VERBS[word]} in a round, with its 95 % interval.",
         f"{word}_over_time",
         ("name", "arm", "round", "mean", "low", "high"),
         {
@@ -394,6 +430,7 @@ def _over_alpha(word: str) -> _Wanted:
     return _Wanted(
         "cooperation-over-alpha",
         f"{_beginning(word)} over alpha of the opponent",
+        f"How often each player {_VERBS[word]}, by how often a random opponent does, with 95 % intervals.",
         f"{word}_over_alpha",
         ("name", "alpha", "mean", "low", "high"),
         {
@@ -412,6 +449,7 @@ def _payoffs(arms: Sequence[str]) -> _Wanted:
     return _Wanted(
         "payoffs",
         "Points a round",
+        "The mean points a round of each player over all games, with their 95 % intervals.",
         "payoffs",
         ("name", "arm", "mean", "low", "high", "games"),
         {

@@ -45,6 +45,8 @@ class ChartList(Resource):
 class ChartResource(Resource):
     id: str = Field(examples=["flow"])
     title: str = Field(examples=["How participants ended"])
+    note: str = Field(examples=["The number of participants, people and agents, by their status."])
+    """One sentence: it says what is drawn, and of whom."""
     table: str = Field(examples=["participants"])
     columns: list[str] = Field(examples=[["status", "treatment"]])
     rows: list[list[str | float | None]]

@@ -35,6 +35,7 @@ function Shown({ path, title, draw }) {
   const spec = JSON.stringify({ ...chart.spec, data: { values: objects(chart) } }, null, 1);
   return html`<div class="c-chart-head"><span class="c-small">${t("{count} row of {table}.csv|{count} rows of {table}.csv", { count: chart.rows.length, table: chart.table })}${chart.is_made_up ? ` · ${t("made up")}` : ""}</span>
       ${h(Switch, { label: t("Show {title} as", { title }), value: view, options: [["chart", t("chart")], ["table", t("table")], ["spec", t("specification")]], onChoose: setView })}</div>
+    <p class="c-small">${t(chart.note)}</p>
     ${chart.cautions.map((/** @type {string} */ one) => html`<p class="notice warning">${one}</p>`)}
     ${view === "chart" ? h(draw, { chart, title }) : null}
     ${view === "table" ? h(Rows, { caption: title, isCompact: true, columns: chart.columns, rows: chart.rows.slice(0, SHOWN_ROWS).map(inCells) }) : null}
@@ -77,7 +78,7 @@ function Drawn({ chart, title }) {
       view?.finalize();
     };
   }, [chart, width]);
-  return html`${state.error ? h(Failure, { error: state.error }) : state.isDrawn ? null : h(Loading, {})}<div class="c-drawn" role="img" aria-label=${title}><div ref=${place} aria-hidden="true"></div></div>`;
+  return html`${state.error ? h(Failure, { error: state.error }) : state.isDrawn ? null : h(Loading, {})}<div class="c-drawn" role="img" aria-label=${title} aria-description=${t(chart.note)}><div ref=${place} aria-hidden="true"></div></div>`;
 }
 
 /** The width that there is, which changes with the window and is measured anew with the colours of another scheme. @param {{ current: HTMLElement | null }} place */
