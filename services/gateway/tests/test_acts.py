@@ -57,6 +57,35 @@ async def test_each_member_has_an_outcome_and_one_that_is_refused_keeps_no_other
     assert (deed["deed"], deed["reason"]) == (f"POST /v1/experiments/{experiment_id}/members/pause", "fire alarm")
 
 
+async def test_the_reason_of_each_act_is_kept_with_its_deed(api: Api) -> None:
+    ann = {"id": "ann", "profile": {"name": "Ann"}, "text": "You take the bus."}
+    group = {"count": 2, "seats": [{"open": True, "count": 2}]}
+    stages = [{"id": "talk", "kind": "group_chat"}]
+    experiment_id = await api.running(stages=stages, personas=[ann], cohorts=[group], treatments=None)
+    run = f"/v1/experiments/{experiment_id}"
+    first, other = [one["id"] for one in (await api.experimenter("GET", f"{run}/cohorts")).json()["cohorts"]]
+    ada, bo = [await api.token_of(experiment_id, cohort_id=first, profile={"name": name}) for name in ("Ada", "Bo")]
+
+    for address, body in (
+        (f"{run}/start", {}),
+        (f"{run}/cohorts", {}),
+        (f"{run}/retry-failed", {}),
+        (f"/v1/cohorts/{other}/seats", {}),
+        (f"/v1/cohorts/{other}/lock", {}),
+        (f"/v1/cohorts/{other}/unlock", {}),
+        (f"/v1/cohorts/{other}/members", {"persona": "ann"}),
+        (f"/v1/members/{await id_of(api, ada)}/message", {"text": "Hello."}),
+        (f"/v1/members/{await id_of(api, ada)}/check", {}),
+        (f"/v1/members/{await id_of(api, bo)}/transfer", {"cohort_id": other}),
+    ):
+        api.clock.advance(1)
+        name = address.rpartition("/")[2]
+        answer = await api.experimenter("POST", address, json={**body, "reason": f"why {name}"})
+        assert answer.is_success, answer.text
+        deeds = await api.experimenter("GET", "/v1/deeds", params={"experiment": experiment_id, "limit": 1})
+        assert [(one["deed"], one["reason"]) for one in deeds.json()["deeds"]] == [(f"POST {address}", f"why {name}")]
+
+
 @pytest.mark.parametrize(
     ("error", "reason"), [(Unavailable("The lab is busy."), "unavailable"), (RuntimeError("a bug"), "unexpected")]
 )

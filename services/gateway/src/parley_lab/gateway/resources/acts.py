@@ -47,14 +47,12 @@ class CohortName(Request):
     name: StorableText = Field(min_length=1, max_length=200, examples=["morning"])
 
 
-class SeatsRequest(Request):
+class SeatsRequest(ReasonRequest):
     count: int = Field(default=1, ge=1, le=100)
     """How many seats."""
-    reason: StorableText = Field(default="", max_length=500, examples=["more have come than the file expects"])
-    """Why; the lab keeps it with the deed (`GET /v1/deeds`)."""
 
 
-class CohortsRequest(Request):
+class CohortsRequest(ReasonRequest):
     count: int = Field(default=1, ge=1, le=100)
     """How many groups."""
     treatment: StorableText | None = Field(default=None, max_length=100, examples=["control"])

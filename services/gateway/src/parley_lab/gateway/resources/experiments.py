@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from parley_lab.contracts.experiment import ModelMode, Pace, PauseReason
+from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.base import Request, Resource, Seed, StorableText, TrueOrFalse, WholeNumber
 
 
@@ -197,7 +198,7 @@ class RetryOfFailed(Resource):
     """How many questions, pages and moves are asked again."""
 
 
-class CallLimitRequest(Request):
+class CallLimitRequest(ReasonRequest):
     """How many calls of real models an experiment may make in all, failed ones included."""
 
     calls: WholeNumber = Field(ge=1, le=2**31 - 1)

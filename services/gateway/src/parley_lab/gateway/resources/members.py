@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from parley_lab.base.storable import storable_json
 from parley_lab.contracts.experiment import PersonaId, Slug, seen_or_empty
+from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.base import Number, Request, Resource, StorableText
 
 
@@ -141,7 +142,7 @@ class MemberList(Resource):
     """Give this as `after` to read on; null at the end."""
 
 
-class AdditionRequest(Request):
+class AdditionRequest(ReasonRequest):
     """An agent that comes to a cohort that runs."""
 
     persona: PersonaId | Annotated[dict[str, JsonValue], AfterValidator(storable_json)] = Field(examples=["guide"])
@@ -152,7 +153,7 @@ class AdditionRequest(Request):
     """The stage on which a participant begins; left out: the first one. A mediator sits where its persona says."""
 
 
-class CheckRequest(Request):
+class CheckRequest(ReasonRequest):
     text: StorableText = Field(default="", max_length=500, examples=["Are you still there?"])
     """What the member is asked; empty: what the file says."""
 
@@ -168,11 +169,11 @@ class ViewToken(Resource):
     expires_at: datetime
 
 
-class NoticeRequest(Request):
+class NoticeRequest(ReasonRequest):
     text: StorableText = Field(min_length=1, max_length=2000, examples=["We start again in five minutes."])
 
 
-class TransferRequest(Request):
+class TransferRequest(ReasonRequest):
     cohort_id: UUID
     """The cohort that is offered, of the same experiment."""
     seconds: Number = Field(default=60, gt=0, le=86_400)

@@ -9,7 +9,7 @@ from parley_lab.design import Experiment
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
-from parley_lab.gateway.resources.acts import CohortsRequest, SeatsRequest
+from parley_lab.gateway.resources.acts import CohortsRequest, ReasonRequest, SeatsRequest
 from parley_lab.gateway.resources.members import CohortList, CohortResource
 from parley_lab.gateway.routes.experiments import owned, require_models
 from parley_lab.people import joining
@@ -50,7 +50,7 @@ async def add(
 
     async def work(session: Session) -> CohortList:
         now = context.clock.now()
-        row = await owned(session, context, key, experiment_id, "write")
+        row = await owned(session, context, key, experiment_id, "write", reason=wanted.reason)
         if row.status == "running":
             experiment = Experiment.model_validate(row.document)
             await require_models(session, context, experiment, row.model_mode)
@@ -83,22 +83,26 @@ async def seats(
 
 
 @router.post("/cohorts/{cohort_id}/lock", summary="Close a cohort for joining")
-async def lock(cohort_id: UUID, context: InContext, key: ApiKey) -> CohortResource:
+async def lock(cohort_id: UUID, context: InContext, key: ApiKey, body: ReasonRequest | None = None) -> CohortResource:
     """Members who have a seat keep it. Idempotent."""
-    return await _locked(context, key, cohort_id, locked=True)
+    return await _locked(context, key, cohort_id, body, locked=True)
 
 
 @router.post("/cohorts/{cohort_id}/unlock", summary="Let people join a cohort again")
-async def unlock(cohort_id: UUID, context: InContext, key: ApiKey) -> CohortResource:
+async def unlock(cohort_id: UUID, context: InContext, key: ApiKey, body: ReasonRequest | None = None) -> CohortResource:
     """Idempotent."""
-    return await _locked(context, key, cohort_id, locked=False)
+    return await _locked(context, key, cohort_id, body, locked=False)
 
 
-async def _locked(context: Context, key: str, cohort_id: UUID, *, locked: bool) -> CohortResource:
+async def _locked(
+    context: Context, key: str, cohort_id: UUID, body: ReasonRequest | None, *, locked: bool
+) -> CohortResource:
+    reason = (body or ReasonRequest()).reason
+
     async def work(session: Session) -> CohortResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id))
+        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id), reason)
         await joining.set_locked(session, cohort_id, locked, now, actor=owner.name)
         return CohortResource.model_validate(await reads.cohort(session, cohort_id), from_attributes=True)
 

@@ -21,6 +21,7 @@ from parley_lab.gateway.bundles import Bundle
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.experiments import (
     ExperimentChange,
     ExperimentCheck,
@@ -151,11 +152,14 @@ async def change(experiment_id: UUID, body: ExperimentChange, context: InContext
 
 
 @router.post("/experiments/{experiment_id}/start", summary="Start an experiment")
-async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+async def start(
+    experiment_id: UUID, context: InContext, key: ApiKey, body: ReasonRequest | None = None
+) -> ExperimentResource:
     """Idempotent. Real models are refused unless everything that they need says so."""
+    reason = (body or ReasonRequest()).reason
 
     async def work(session: Session) -> ExperimentResource:
-        row = await owned(session, context, key, experiment_id, "write")
+        row = await owned(session, context, key, experiment_id, "write", reason=reason)
         if row.status == "draft":
             await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
         await starting.start(session, experiment_id, context.clock.now())

@@ -84,13 +84,16 @@ async def _changed(
 
 
 @router.post("/experiments/{experiment_id}/retry-failed", summary="Ask those again who failed")
-async def retry_failed(experiment_id: UUID, context: InContext, key: ApiKey) -> RetryOfFailed:
+async def retry_failed(
+    experiment_id: UUID, context: InContext, key: ApiKey, body: ReasonRequest | None = None
+) -> RetryOfFailed:
     """Agents who failed for good go on where they were, and what they were asked there is asked again. An experiment
     that has ended goes on with them; real models are refused unless everything that they need says so. A conversation
     that they missed stays missed. Idempotent, until a member fails again."""
+    reason = (body or ReasonRequest()).reason
 
     async def work(session: Session) -> RetryOfFailed:
-        row = await owned(session, context, key, experiment_id, "write")
+        row = await owned(session, context, key, experiment_id, "write", reason=reason)
         if row.status == "ended":
             await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
         found = await reviving.retry_failed(session, experiment_id, context.clock.now())
@@ -116,7 +119,7 @@ async def limit_calls(
     happened, raise the limit and resume it."""
 
     async def work(session: Session) -> CallLimitResource:
-        await owned(session, context, key, experiment_id, "write")
+        await owned(session, context, key, experiment_id, "write", reason=body.reason)
         await limits.set_most_calls(session, experiment_id, body.calls)
         found = await limits.call_limit(session, experiment_id)
         return CallLimitResource(calls=body.calls, made=found.taken if found is not None else 0)

@@ -140,12 +140,12 @@ async def resume(
 async def check(member_id: UUID, context: InContext, key: ApiKey, body: CheckRequest | None = None) -> MemberResource:
     """How long they have, and what happens without an answer, the file says (`attention_checks`). Agents pass it in
     their next step. While one is open no other is sent."""
-    words = "" if body is None else body.text
+    wanted = body or CheckRequest()
 
     async def change(session: Session, standing: Standing, actor: str, now: datetime) -> None:
-        await attention.send_check(session, standing, now, sent_by=actor, cause="request", words=words)
+        await attention.send_check(session, standing, now, sent_by=actor, cause="request", words=wanted.text)
 
-    return await _changed(context, key, member_id, change)
+    return await _changed(context, key, member_id, change, reason=wanted.reason)
 
 
 @router.post("/members/{member_id}/message", summary="Say something to a participant")
@@ -158,7 +158,7 @@ async def message(
     async def change(session: Session, standing: Standing, actor: str, now: datetime) -> None:
         await notices.send_notice(session, standing, body.text, now, sent_by=actor)
 
-    work = _changing(context, key, member_id, change)
+    work = _changing(context, key, member_id, change, reason=body.reason)
     return await once.transact(MemberResource, work, sign_in=by_key(context, key))
 
 
@@ -188,7 +188,7 @@ async def transfer(member_id: UUID, body: TransferRequest, context: InContext, k
     async def change(session: Session, standing: Standing, actor: str, now: datetime) -> None:
         await transferring.offer(session, standing, body.cohort_id, now, seconds=body.seconds, actor=actor)
 
-    return await _changed(context, key, member_id, change)
+    return await _changed(context, key, member_id, change, reason=body.reason)
 
 
 async def _changed(context: Context, key: str, member_id: UUID, change: Change, *, reason: str = "") -> MemberResource:

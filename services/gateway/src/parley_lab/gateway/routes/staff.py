@@ -46,7 +46,7 @@ async def add(cohort_id: UUID, body: AdditionRequest, context: InContext, key: A
     async def work(session: Session) -> MemberResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id))
+        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id), body.reason)
         row = await experiments.of_cohort(session, cohort_id)
         experiment = Experiment.model_validate(row.document)
         if isinstance(body.persona, str):
