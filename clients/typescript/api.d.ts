@@ -332,7 +332,7 @@ export interface Operations {
   "POST /v1/experiments/{experiment_id}/join": { path: { experiment_id: string }; body?: (JoinRequest | null); answer: Joined };
   "GET /v1/experiments/{experiment_id}/limits": { path: { experiment_id: string }; answer: LimitsResource };
   "PUT /v1/experiments/{experiment_id}/max-calls": { path: { experiment_id: string }; body: CallLimitRequest; answer: CallLimitResource };
-  "GET /v1/experiments/{experiment_id}/measures": { path: { experiment_id: string }; answer: ExperimentMeasures };
+  "GET /v1/experiments/{experiment_id}/measures": { path: { experiment_id: string }; query?: { tables?: string[] }; answer: ExperimentMeasures };
   "GET /v1/experiments/{experiment_id}/members": { path: { experiment_id: string }; query?: { cohort_id?: string; external_id?: string; after?: string; limit?: number }; answer: MemberList };
   "POST /v1/experiments/{experiment_id}/members/{act}": { path: { experiment_id: string; act: ("pause" | "resume" | "check" | "message" | "remove" | "advance") }; body: ActRequest; answer: ActOutcomes };
   "POST /v1/experiments/{experiment_id}/pause": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };

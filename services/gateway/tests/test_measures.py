@@ -47,6 +47,8 @@ async def test_measures_of_an_arena_are_read_with_their_intervals(api: Api) -> N
     assert found.status_code == 200, found.text
     assert found.json()["status"] == "ended"
     tables = {table["name"]: table["rows"] for table in found.json()["tables"]}
+    some = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/measures?tables=pairs&tables=unknown")
+    assert {one["name"]: one["rows"] for one in some.json()["tables"]} == {"pairs": tables["pairs"]}
     points = next(row for row in tables["pairs"] if row["pair"] == "tft vs alld" and row["measure"] == "points_a")
     assert (points["mean"], points["low"], points["high"], points["count"]) == (49, 49, 49, 2)
     board = {row["player"]: row["score"] for row in tables["leaderboard"] if row["convention"] == "without self-play"}

@@ -22,7 +22,7 @@ async def test_each_template_can_be_stored_as_it_is(api: Api) -> None:
         made = await api.experimenter("POST", to, content=file.content, headers={"Content-Type": one["media_type"]})
         stored[one["id"]] = made.status_code
 
-    assert stored == dict.fromkeys(("deliberation", "people_and_agents", "arena", "public_goods"), 201)
+    assert stored == dict.fromkeys(("deliberation", "people_and_agents", "arena", "public_goods", "workbook"), 201)
 
 
 async def test_a_template_that_does_not_exist_is_not_found(api: Api) -> None:

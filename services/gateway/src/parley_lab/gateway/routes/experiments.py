@@ -20,7 +20,7 @@ from parley_lab.gateway import archives, bundles, forms
 from parley_lab.gateway.bundles import Bundle
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.once import InOnce, by_key
-from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.parameters import NO_NUL, Route
 from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.experiments import (
     ExperimentChange,
@@ -207,8 +207,19 @@ async def export(
     return StreamingResponse(archives.chunks(archive), headers=headers, media_type="application/zip")
 
 
+Tables = Annotated[
+    list[Annotated[str, Query(max_length=200, pattern=NO_NUL)]] | None,
+    Query(max_length=100, description="Only the tables with these names, such as `leaderboard`; left out: all."),
+]
+
+
 @router.get("/experiments/{experiment_id}/measures", summary="What the data of an experiment come to")
-async def measures(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentMeasures:
+async def measures(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    tables: Tables = None,
+) -> ExperimentMeasures:
     """The tables that kinds of stages make of their data; of games, measures with 95 % intervals by game, pair and
     experiment, leaderboards by convention, and what to be careful about. Complete once the experiment has ended.
     """
@@ -216,12 +227,12 @@ async def measures(experiment_id: UUID, context: InContext, key: ApiKey) -> Expe
         row = await owned(session, context, key, experiment_id, "read")
     async with context.exports, context.database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         found = await reports(session, experiment_id)
-    tables = [
+    wanted = [table for report in found for table in report.tables if tables is None or table.name in tables]
+    shown = [
         MeasureTable(name=table.name, columns=list(table.columns), rows=[dict(line) for line in table.rows])
-        for report in found
-        for table in report.tables
+        for table in wanted
     ]
-    return ExperimentMeasures(experiment_id=experiment_id, status=row.status, model_mode=row.model_mode, tables=tables)
+    return ExperimentMeasures(experiment_id=experiment_id, status=row.status, model_mode=row.model_mode, tables=shown)
 
 
 async def owned(

@@ -1,7 +1,7 @@
 /** Experiments that come with the lab, to begin with. */
 import { h, html } from "../vendor/preact.js";
 import { go } from "./address.js";
-import { fileOf, get, post, send } from "./api.js";
+import { download, fileOf, get, post, send } from "./api.js";
 import { act } from "./confirm.js";
 import { Loaded, Press, useLoaded } from "./ui.js";
 import { t } from "./words.js";
@@ -28,5 +28,5 @@ export const runDemo = () => act(async () => {
 export function Templates({ onChoose }) {
   const loaded = useLoaded(() => get("/templates"), []);
   return html`<section><h3>${t("Or begin with a template")}</h3>${h(Loaded, { of: loaded, show: ({ templates }) => html`<ul class="c-list">${templates.map((/** @type {any} */ one) => html`<li class="c-line" key=${one.id}>
-    <span class="c-line-name"><strong>${t(one.title)}</strong><br /><span class="c-small">${t(one.about)}</span></span>${h(Press, { onPress: () => onChoose(one), label: t("Use {name}", { name: t(one.title) }), children: t("Use it") })}</li>`)}</ul>` })}</section>`;
+    <span class="c-line-name"><strong>${t(one.title)}</strong><br /><span class="c-small">${t(one.about)}</span></span>${one.media_type === YAML ? null : h(Press, { icon: "download", onPress: () => act(() => download(`/templates/${one.id}`, `${one.id}.xlsx`), t("The file is stored.")), label: t("Download {name}", { name: t(one.title) }), children: t("Download") })}${h(Press, { onPress: () => onChoose(one), label: t("Use {name}", { name: t(one.title) }), children: t("Use it") })}</li>`)}</ul>` })}</section>`;
 }
