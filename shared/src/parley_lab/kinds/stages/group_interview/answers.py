@@ -17,7 +17,7 @@ from parley_lab.kinds import Field, Form, Json, Label, OwnView, form
 from parley_lab.kinds.stages.group_interview import flow
 from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from parley_lab.kinds.stages.group_interview.options import ListOptions, Options, RangeOptions, option_text
-from parley_lab.kinds.stages.group_interview.replies import VariableType, match, read_reply
+from parley_lab.kinds.stages.group_interview.replies import VariableType, match, read_reply, read_score
 
 PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
 ROLE: Final = "role"
@@ -148,7 +148,9 @@ def _entry(want: Wanted, response: str, reasoning: Json, score: Json) -> dict[st
         "value": found.value,
         "valid": found.is_valid,
         "reasoning": reasoning if reasoning and isinstance(reasoning, str) and want.task.ask_reasoning else None,
-        "speculation_score": _score(parts.speculation_score if score is None else score, want),
+        "speculation_score": read_score(parts.speculation_score if score is None else score)
+        if want.task.ask_score
+        else None,
     }
 
 
@@ -163,13 +165,6 @@ def _response(value: Json) -> str:
 
 def _unusable(where: str, found: str, expected: str) -> InvalidInput:
     return InvalidInput("This answer cannot be used.", [Problem(where, found, expected)])
-
-
-def _score(value: Json, want: Wanted) -> float | None:
-    """0 to 100; None for anything else."""
-    if not want.task.ask_score or isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if 0 <= value <= 100 else None
 
 
 class InterviewReply(Reply):

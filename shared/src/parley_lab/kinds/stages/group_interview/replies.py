@@ -51,12 +51,21 @@ def read_reply(raw: str) -> ParsedReply:
             raw,
             _said(fields["response"]),
             _said(fields["reasoning"]) if fields.get("reasoning") is not None else None,
-            _score(fields.get("speculation_score")),
+            read_score(fields.get("speculation_score")),
         )
     found = _SCORE_LINE.search(raw)
     if found is None:
         return ParsedReply(raw, raw.strip())
-    return ParsedReply(raw, raw[: found.start()].strip(), speculation_score=_score(found[1]))
+    return ParsedReply(raw, raw[: found.start()].strip(), speculation_score=read_score(found[1]))
+
+
+def read_score(part: Json) -> float | None:
+    """The score, 0 to 100, of a number or of words such as `85%`; None for anything else."""
+    if isinstance(part, bool):
+        return None
+    found = number(part, about="%", highest=100) if isinstance(part, str) else part
+    is_score = isinstance(found, int | float | Decimal) and 0 <= found <= 100
+    return (float(found) if isinstance(found, Decimal) else found) if is_score else None
 
 
 def match(response: str, options: Options | None, variable_type: VariableType | None, about: str = "") -> Match:
@@ -155,11 +164,3 @@ def _said(part: Json) -> str:
     if part is None:
         return ""
     return part.strip() if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
-
-
-def _score(part: Json) -> float | None:
-    """0 to 100; None for anything else."""
-    if isinstance(part, bool):
-        return None
-    found = number(str(part), about="%", highest=100) if isinstance(part, str | int | float) else None
-    return float(found) if found is not None and 0 <= found <= 100 else None

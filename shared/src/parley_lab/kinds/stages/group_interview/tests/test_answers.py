@@ -54,6 +54,16 @@ def test_the_score_in_the_last_line_of_a_plain_reply_is_taken_out() -> None:
     assert (entry["response"], entry["speculation_score"]) == ("I think so.", 3)
 
 
+@pytest.mark.parametrize(
+    ("given_score", "score"),
+    [("85", 85), ("85%", 85), (" 8.5 ", 8.5), (40, 40), ("high", None), (True, None), (101, None)],
+)
+def test_a_score_in_words_is_read_as_a_number(given_score: Any, score: float | None) -> None:
+    entry = asked_for({"response": "I think so.", "speculation_score": given_score}, ask_score=True)
+
+    assert (entry["response"], entry["speculation_score"]) == ("I think so.", score)
+
+
 @pytest.mark.parametrize("answer", [2, "2", "2.0", {"response": 2}, '{"response": 2}'], ids=repr)
 def test_a_number_is_taken_whether_or_not_it_comes_in_an_object(answer: Any) -> None:
     assert asked_for(answer, options=ListOptions(values=(1, 2, 3)), check=True)["value"] == 2
