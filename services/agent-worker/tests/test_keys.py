@@ -14,7 +14,8 @@ from parley_lab.agent_worker.thinking import Thinker
 from parley_lab.contracts.model_keys import NO_KEYS
 from parley_lab.drafts.called_keys import forget, waiting_for_keys
 from parley_lab.experiments.reviving import retry_failed
-from parley_lab.store.session import Database
+from parley_lab.members.alerts import raise_alert
+from parley_lab.store.session import Database, Session
 from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 from tests.flows.drain import DrainLab, all_but_one
 from tests.flows.test_statements import only_steps
@@ -114,6 +115,31 @@ async def test_three_refusals_in_a_row_pause_the_key_and_no_one_is_lost(rehearse
     assert await rehearsed.statuses() == ["completed"] * 8
     assert await rehearsed.calls() == 6 + 8
     assert {row.state for row in await rehearsed.lab.rows("SELECT state FROM drafts")} == {"answered"}
+
+
+async def test_the_alert_of_a_paused_key_is_raised_again_after_a_commit_that_failed(
+    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    commit = Session.commit
+    raised: list[str] = []
+
+    async def raise_it(session: Session, **alert: Any) -> None:
+        raised.append(alert["path"])
+        await raise_alert(session, **alert)
+
+    async def fail_once(session: Session) -> Any:
+        if raised == raised[:1] != []:
+            raised.append("failed")
+            raise ConnectionResetError
+        return await commit(session)
+
+    monkeypatch.setattr("parley_lab.agent_worker.keys.raise_alert", raise_it)
+    monkeypatch.setattr(Session, "commit", fail_once)
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+
+    assert "failed" in raised
+    assert await rehearsed.column("SELECT count(*) FROM alerts WHERE type = 'key_paused'") == [1]
 
 
 async def test_what_was_asked_in_vain_before_a_key_was_paused_is_no_repetition_after_it(rehearsed: Rehearsed) -> None:

@@ -62,6 +62,10 @@ class RefusedForItself(Exception):
     """The provider refused this call while it accepted the key for others; the message is its reply."""
 
 
+_Alert = tuple[UUID, str]
+"""The experiment and the path of an alert."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """The right to call through the gates; `until` is when a call that tries a closed gate is over at the latest."""
@@ -182,12 +186,14 @@ class Keys:
         """The one try of closed gates; a pass without a try for drafts that need not wait."""
         now = self._clock.now()
         until = now + self._longest_try(lease)
+        alert: _Alert | None = None
         async with self._database.transaction() as session:
             gates, closed = await called_keys.enter(session, names, now, until, first_alone=self._first_alone)
             waits = closed is not None and await self._holds(session, lease, closed, now)
             if closed is not None and waits:
                 await called_keys.wait_before(session, lease, closed, now)
-                await self._tell(session, lease, closed, now)
+                alert = await self._tell(session, lease, closed, now)
+        self._note_told(alert)
         self._learn(gates)
         if waits:
             raise WaitsForKey
@@ -258,8 +264,8 @@ class Keys:
             paused = next((gate for gate in after if gate.paused_at is not None), None)
             outcome = await self._outcome(session, lease, key, paused)
             await self._put_back(session, lease, attempt, outcome, paused, now)
-            if paused is not None:
-                await self._tell(session, lease, paused, now)
+            alert = None if paused is None else await self._tell(session, lease, paused, now)
+        self._note_told(alert)
         self._learn(after)
         if paused is not None and not paused.is_tried:
             self._stopped[lease.experiment_id] = now + _STOPPED
@@ -282,7 +288,8 @@ class Keys:
             await called_keys.keep(session, key)
             await drafts.save_call(session, call_row(lease, attempt))
             await called_keys.wait_before(session, lease, key, now, free_calls=1)
-            await self._tell(session, lease, key, now)
+            alert = await self._tell(session, lease, key, now)
+        self._note_told(alert)
         self._learn([key])
         log.warning("key.waits", key=name, fault=reply.status, until=until.isoformat())
         return True
@@ -333,13 +340,13 @@ class Keys:
         self._learn(paused)
         return "waits" if waits else "goes on"
 
-    async def _tell(self, session: Session, lease: drafts.Lease, gate: Gate, now: datetime) -> None:
-        """Raise the alert of a paused key once in each experiment that uses it."""
+    async def _tell(self, session: Session, lease: drafts.Lease, gate: Gate, now: datetime) -> _Alert | None:
+        """Raise the alert of a paused key once in each experiment that uses it; to be noted after the commit."""
         if gate.paused_at is None:
-            return
+            return None
         told = lease.experiment_id, _alert_path(gate)
         if told in self._told:
-            return
+            return None
         await raise_alert(
             session,
             experiment_id=lease.experiment_id,
@@ -348,7 +355,11 @@ class Keys:
             text=paused_in_words(gate),
             now=now,
         )
-        self._told.add(*told)
+        return told
+
+    def _note_told(self, alert: _Alert | None) -> None:
+        if alert is not None:
+            self._told.add(*alert)
 
     async def _lock_gate(self, session: Session, name: str) -> Gate:
         return await called_keys.locked_gate(session, name, is_tried=not self._first_alone)
