@@ -21,6 +21,7 @@ PNG: Final = bytes.fromhex(
     "a5f645400000000049454e44ae426082"
 )
 TABLE: Final = b"id,name,town\nana,Ana,Berlin\nbo,Bo,Bonn\n"
+ITEMS: Final = b"id,what,map\nbus,bus,map.png\ntram,tram,map.png\n"
 BROKEN: Final = """# A pilot for Ada
 parley: 1
 name: Night buses
@@ -30,6 +31,10 @@ personas_from:
 stages:
   - {id: look, kind: infos, name: The map, lines: ["Look at it."], media: [{file: map.png, alt: A map}]}
   - {id: talk, kind: group_chat, name: The talk, descripton: Talk.}
+  - id: rate
+    kind: survey
+    rows: {file: items.csv}
+    questions: [{id: like, kind: check, title: "A {{row.what}}.", media: [{file: "{{row.map}}", alt: A line}]}]
 cohorts:
   - seats: [{each_row: true}, {opens: true}]
 """
@@ -46,7 +51,8 @@ async def test_a_file_is_dropped_mended_seen_estimated_and_started(browser: Brow
     context.set_default_timeout(20_000)
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = await signed_in(context, lab, "/console?new=1")
-    dropped = [payload("study.yaml", BROKEN.encode()), payload("people.csv", TABLE), payload("map.png", PNG)]
+    beside = [payload("people.csv", TABLE), payload("items.csv", ITEMS), payload("map.png", PNG)]
+    dropped = [payload("study.yaml", BROKEN.encode()), *beside]
     await page.get_by_label("Files of an experiment").set_input_files(dropped)
     await page.get_by_role("button", name="Mend it in the editor").click()
     await mend(page)
@@ -60,32 +66,35 @@ async def test_a_file_is_dropped_mended_seen_estimated_and_started(browser: Brow
 
 
 async def mend(page: Page) -> None:
-    """The three errors, each at its line; the table and the picture are listed."""
+    """The three errors, each at its line; the tables and the picture are listed."""
     problems = page.get_by_role("list", name="Problems").get_by_role("button")
     await expect(problems).to_have_count(3)
     assert [await one.locator("strong").text_content() for one in await problems.all()] == [
         "line 8",
         "line 9",
-        "line 11",
+        "line 15",
     ]
     files = page.get_by_role("list", name="Files beside the text")
-    await expect(files.get_by_role("listitem")).to_have_count(2)
+    await expect(files.get_by_role("listitem")).to_have_count(3)
     assert await faults(page) == []
     text = page.get_by_label("Text of the file")
     await text.fill(BROKEN.replace("infos", "info").replace("descripton", "description").replace("opens", "open"))
     await expect(page.get_by_text("No problems")).to_be_visible()
     await files.get_by_role("button", name="Remove map.png").click()
-    await expect(problems).to_have_count(1)
+    await expect(problems).to_have_count(3)
     await expect(problems.first).to_contain_text("map.png")
     await page.get_by_label("Tables and pictures to add").set_input_files([payload("map.png", PNG)])
     await expect(page.get_by_text("No problems")).to_be_visible()
 
 
 async def look_as_both(page: Page) -> None:
-    """A person sees the picture of the stage and an agent its words; then the text that only the agent reads."""
+    """A person sees the picture of the stage and the rows of the table; then the text that only the agent reads."""
     await page.get_by_role("button", name="See as").click()
     seen = page.get_by_role("dialog", name="See as")
     await expect(seen.locator(".c-inside img")).to_have_js_property("naturalWidth", 1)
+    await seen.get_by_label("Stage").select_option("rate")
+    await expect(seen.locator(".c-inside").get_by_label("A tram.")).to_be_visible()
+    await expect(seen.locator(".c-inside").get_by_alt_text("A line")).to_have_count(2)
     await seen.get_by_label("Stage").select_option("talk")
     await seen.get_by_label("Seat").select_option(index=0)
     await expect(seen.locator(".c-prompt")).to_contain_text("You live in Berlin.")
