@@ -18,6 +18,7 @@ from parley_lab.store.session import Database
 from tests.flows.playing import playing_alone
 
 STUDIES = Path(__file__).parents[1] / "studies"
+PAPERS = Path(__file__).parents[2] / "demos" / "papers"
 COUNT = 8
 Lines = list[dict[str, str]]
 
@@ -143,6 +144,14 @@ async def test_a_study_of_few_lines_runs_and_is_analysed(
     async with playing_alone(database, **document) as (lab, experiment_id):
         await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
 
-    assert len(path.read_text().splitlines()) < 60
     found = statistic(Data(tmp_path))
     assert all(value == value for value in found.values())
+
+
+def test_each_of_the_nine_studies_has_fewer_than_60_lines() -> None:
+    lengths = {
+        path.name: len(path.read_text().splitlines()) for path in [*STUDIES.glob("*.yaml"), *PAPERS.glob("*.yaml")]
+    }
+
+    assert len(lengths) == 9
+    assert max(lengths.values()) < 60, lengths
