@@ -8,7 +8,14 @@ from pydantic import BaseModel
 
 from parley_lab.base.errors import Problem
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.contracts.models import HINT_IS_MEDIATOR, HINT_OTHER_NAMES, HINT_OWN_NAMES, HINT_QUESTION, Hint
+from parley_lab.contracts.models import (
+    HINT_IS_MEDIATOR,
+    HINT_OTHER_NAMES,
+    HINT_OWN_MESSAGE_COUNT,
+    HINT_OWN_NAMES,
+    HINT_QUESTION,
+    Hint,
+)
 from parley_lab.kinds import (
     Ask,
     Block,
@@ -256,7 +263,16 @@ class _Asked(Question):
     def hints(self) -> Mapping[str, Hint]:
         """Participants answer by their traits and talk freely in a discussion; special roles sum up."""
         _, others = self._names()
-        return {HINT_OWN_NAMES: self._role, HINT_OTHER_NAMES: "\n".join(others), **self._for_the_mock()}
+        names = {HINT_OWN_NAMES: self._role, HINT_OTHER_NAMES: "\n".join(others)}
+        return {**names, HINT_OWN_MESSAGE_COUNT: self._count_of_lines(), **self._for_the_mock()}
+
+    def _count_of_lines(self) -> int:
+        """How many lines of its script the mock has said: participants say none in answer to questions."""
+        given = self._view.state.get("replies", {})
+        is_special = self._role in flow.special(self._stage)
+        speaks_in = [task.id for task in self._stage.tasks if is_special or task.type == "discussion"]
+        own = [given[task_id][self._role] for task_id in speaks_in if self._role in given.get(task_id, {})]
+        return sum(not flow.is_passed(reply) for reply in own)
 
     def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The labels of the role that is asked and of all others, the facilitator included."""

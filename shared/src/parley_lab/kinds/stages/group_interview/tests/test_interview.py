@@ -15,7 +15,18 @@ from parley_lab.kinds.stages.group_interview.config import InterviewQuestion
 from parley_lab.kinds.stages.group_interview.options import ListOptions
 from parley_lab.kinds.stages.group_interview.rules import KIND, InterviewDraws
 from parley_lab.kinds.stages.group_interview.transcript import EVERYBODY, Line, in_prompt, lines
-from parley_lab.testing.interviews import LABELS, PLAYERS, SUMMARIZER, TASKS, Course, id_of, member, stage, task
+from parley_lab.testing.interviews import (
+    LABELS,
+    PLAYERS,
+    SUMMARIZER,
+    TASKS,
+    Course,
+    id_of,
+    member,
+    question_of,
+    stage,
+    task,
+)
 
 
 def test_tasks_come_one_after_another_and_what_does_not_wait_is_asked_at_once() -> None:
@@ -256,6 +267,18 @@ def test_an_interview_whose_last_reply_is_the_last_of_the_most_is_complete() -> 
     course.answer_all()
 
     assert course.view.state["reached"] == 2
+
+
+def test_the_mock_knows_how_many_of_its_lines_a_role_has_said() -> None:
+    again = task("again", "discussion")
+    course = Course(stage(TASKS[0], task("q", "private_question", "A", "Summarizer"), again))
+    while course.open[0] != ("A", "again"):
+        course.answer(course.asks[0])
+    ask = course.asks[0]
+
+    said = {role: question_of(course, ask, role).hints()["own_message_count"] for role in ("A", "B", "Summarizer")}
+    # Participants choose their answers to questions: these take no lines.
+    assert said == {"A": 1, "B": 1, "Summarizer": 2}
 
 
 def test_no_reasoning_can_be_asked_for_beside_a_plain_text() -> None:
