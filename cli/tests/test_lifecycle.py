@@ -98,6 +98,7 @@ async def test_runs_of_a_folder_are_continued_ended_and_deleted_when_someone_say
 
     stopped = parley("stop", ids["One"], "--data-dir", own_dir)
     refused = parley("resume", ids["One"], "--data-dir", own_dir)
+    no_link = parley("link", ids["One"], "--data-dir", own_dir)
     ended = parley("end", ids["Two"], "--data-dir", own_dir)
     states = {name: line[1] for name, line in listed(parley, own_dir).items()}
     discarded = parley("discard", ids["One"], "--data-dir", own_dir)
@@ -107,6 +108,7 @@ async def test_runs_of_a_folder_are_continued_ended_and_deleted_when_someone_say
     assert stopped.returncode == ended.returncode == discarded.returncode == 0, ended.stderr + discarded.stderr
     assert states == {"One": "paused", "Two": "ended"}
     assert (refused.returncode, unknown.returncode) == (1, 2)
+    assert (no_link.returncode, no_link.stdout) == (1, ""), "the address of a lab that has stopped leads nowhere"
     assert "parley run FILE --resume" in refused.stderr
     assert [one.returncode for one in nothing_left] == [2, 2]
     (folder,) = (tmp_path / "results" / "two").iterdir()

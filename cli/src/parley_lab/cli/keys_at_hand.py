@@ -36,7 +36,7 @@ def console(data_dir: Path, name: str, url: str | None) -> str:
     """The address of the console, with a code that signs in as this experimenter once within ten minutes."""
 
     async def work(lab: LabAtHand, session: Session) -> str:
-        served = url or lab.directory.address() or _USUAL_ADDRESS
+        served = url or lab.address() or _USUAL_ADDRESS
         return console_address(served, await sign_ins.make_code(session, name, lab.clock.now()))
 
     return _in(data_dir, work)

@@ -23,7 +23,7 @@ from parley_lab.store.session import Database
 
 OPERATOR: Final = "operator"
 """The experimenter who owns all runs and personas of the command line."""
-_PATIENCE_SECONDS: Final = 60.0
+_PATIENCE_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.1
 
 
@@ -133,6 +133,11 @@ class LabAtHand(LabDatabase):
         super().__init__(data_dir, servers=servers, clock=clock)
         self.is_running = False
         self._may_make = may_make
+
+    def address(self) -> str | None:
+        """The address of the lab that runs; None when none does, or it serves no pages."""
+        # A command holds the directory, too, in which the last lab has left its address.
+        return self.directory.address() if self.is_running else None
 
     async def _start(self, stack: AsyncExitStack) -> None:
         if self._servers.database_url is None and not self._may_make and not self.directory.has_data():

@@ -271,7 +271,7 @@ def link(data_dir: Path, run: str, url: str | None) -> str:
     async def work(lab: LabAtHand, found: Row) -> str:
         if found.status == "ended":
             raise Conflict(f"{found.name!r} has ended: nobody can join it any more.", reason="ended")
-        served = url or lab.directory.address()
+        served = url or lab.address()
         if served is None:
             raise Conflict(
                 "No lab serves pages here. Start one with parley up, or name its address with --url.",
