@@ -37,18 +37,14 @@ class ComprehensionQuestions(Questions):
         return [Ask(me.id, key_of(len(attempts.given) + 1), "attempt")] if is_asked and not attempts.is_over else []
 
     def question(self, view: OwnView, ask: Ask) -> Question | None:
-        return (
-            None
-            if number_of(ask.key) is None
-            else Attempt(self._stage, attempts_of(self._stage, view.me, view.own), view)
-        )
+        return None if number_of(ask.key) is None else Attempt(attempts_of(self._stage, view.me, view.own), view)
 
 
 class Attempt(Question):
     """All questions once more."""
 
-    def __init__(self, stage: ComprehensionStage, attempts: Attempts, view: OwnView) -> None:
-        self._stage = stage
+    def __init__(self, attempts: Attempts, view: OwnView) -> None:
+        self._stage = attempts.stage
         self._attempts = attempts
         self._me = view.me
 
@@ -129,10 +125,10 @@ class ComprehensionScripts(PageScripts):
             attempts = attempts_of(self._check, member, view.answers.get(member.id, {}))
             if attempts.is_over:
                 continue
-            number = len(attempts.given) + 1
-            right = {asked.id: _right(asked) for asked in self._check.questions}
+            number, questions = len(attempts.given) + 1, attempts.stage.questions
+            right = {asked.id: _right(asked) for asked in questions}
             rng = rng_of(f"{member.path.rpartition('/')[2]}/{key_of(number)}")
-            form = Form(tuple(Field(asked.id, asked.field_schema()) for asked in self._check.questions))
+            form = Form(tuple(Field(asked.id, asked.form_field()) for asked in questions))
             given = filled(form, rng, fixed=fixed_answers(self._check, member))
             moves[member.id, key_of(number)] = right if member.script_for(self._check) is None else given
         return moves

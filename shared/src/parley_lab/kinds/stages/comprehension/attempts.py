@@ -25,7 +25,8 @@ def number_of(key: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """The answers of one participant so far, attempt by attempt; `most`: how many there may be."""
+    """The answers of one participant so far, attempt by attempt, to the questions of the stage in this arm; `most`: how
+    many there may be."""
 
     stage: ComprehensionStage
     given: tuple[Mapping[str, Json], ...]
@@ -40,7 +41,7 @@ class Attempts:
 
     @property
     def is_passed(self) -> bool:
-        return bool(self.given) and not self.wrong
+        return not self.wrong and (bool(self.given) or not self.stage.questions)
 
     @property
     def is_over(self) -> bool:
@@ -49,10 +50,11 @@ class Attempts:
     @property
     def page(self) -> dict[str, Json]:
         """The page that is stored in the end: the last answers, and their result."""
-        return {**self.given[-1], "attempts": len(self.given), "passed": self.is_passed}
+        last = self.given[-1] if self.given else {}
+        return {**last, "attempts": len(self.given), "passed": self.is_passed}
 
 
 def attempts_of(stage: ComprehensionStage, me: Member, own: Mapping[str, Json]) -> Attempts:
     numbered = sorted(number for key in own if (number := number_of(key)) is not None)
     most = stage.most_attempts if stage.most_attempts is not None or me.player == "person" else AGENT_ATTEMPTS
-    return Attempts(stage, tuple(own[key_of(number)] or {} for number in numbered), most)
+    return Attempts(stage.without_hidden(), tuple(own[key_of(number)] or {} for number in numbered), most)

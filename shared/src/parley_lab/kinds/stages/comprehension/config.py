@@ -3,11 +3,12 @@
 import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt
 
 from parley_lab.base.errors import Problem
+from parley_lab.base.rules import applies
 from parley_lab.contracts.experiment import Slug
 from parley_lab.kinds import Column, Json
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
@@ -119,6 +120,12 @@ class ComprehensionStage(AskedOfRows):
     """How often all questions may be answered. Left out: people may try until all is right, and agents five times."""
     when_failed: Literal["go_on", "screened_out"] = "go_on"
     """What happens after the last attempt: the participant goes on all the same, or is out."""
+
+    def without_hidden(self) -> Self:
+        """The stage with the questions that are asked in its arm: rules are over the arm and the row alone."""
+        if all(one.show_if is None for one in self.questions):
+            return self
+        return self.model_copy(update={"questions": tuple(one for one in self.questions if applies(one.show_if))})
 
 
 def _is_same(answer: str, right: str | float) -> bool:

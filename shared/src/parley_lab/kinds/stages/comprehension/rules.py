@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from parley_lab.base import rules
 from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import StageConfig
@@ -32,16 +33,17 @@ from parley_lab.kinds import (
 )
 from parley_lab.kinds.data import Answered
 from parley_lab.kinds.questions import one
-from parley_lab.kinds.questions.asked_of_rows import in_file, rows_problems
+from parley_lab.kinds.questions.asked_of_rows import columns_compared, in_file, rows_problems
 from parley_lab.kinds.questions.choices import Option
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions, ComprehensionScripts
 from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of
-from parley_lab.kinds.stages.comprehension.config import CheckedChoice, CheckedText, ComprehensionStage
+from parley_lab.kinds.stages.comprehension.config import CheckedChoice, CheckedQuestion, CheckedText, ComprehensionStage
 
 _OF_PAGE: Final = (
     Column("attempts", Label("How often the questions were answered", "times_answered"), "integer"),
     Column("passed", Label("Whether all answers were right in the end", "all_right_in_the_end"), "boolean"),
 )
+_OF_RULES: Final = ("treatment", "factor", "row")
 _TABLE_COLUMNS: Final = ("participant", "attempt", "question", "value", "is_correct")
 
 
@@ -113,9 +115,7 @@ class Comprehension(StageKind[ComprehensionStage]):
                 found.append(repeated_id(f"{where}.id", asked.id, "question"))
             if asked.id in ("attempts", "passed"):
                 found.append(Problem(f"{where}.id", repr(asked.id), "another id: a column of the data is called so"))
-            if asked.show_if is not None:
-                expected = "none: everybody answers all questions of a check; the stage itself may have a rule"
-                found.append(Problem(f"{where}.show_if", "a rule", expected))
+            found += _misled_rule(asked, f"{where}.show_if")
             if not asked.required:
                 found.append(Problem(f"{where}.required", "False", "an answer that is needed"))
             found += [replace(one, where=f"{where}.{one.where}") for one in asked.problems()]
@@ -130,7 +130,7 @@ class Comprehension(StageKind[ComprehensionStage]):
                 title=asked.title,
                 options=list(asked.options) if isinstance(asked, CheckedChoice) else [],
             )
-            for asked in stage.questions
+            for asked in attempts.stage.questions
         ]
         return ComprehensionPage(
             **heading(stage),
@@ -143,7 +143,7 @@ class Comprehension(StageKind[ComprehensionStage]):
         )
 
     def prompt(self, stage: ComprehensionStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
-        asked = [f"- {one.told} [{one.hint()}]" for one in stage.questions]
+        asked = [f"- {one.told} [{one.hint()}]" for one in stage.without_hidden().questions]
         questions = Block("\n".join(["Questions on what was to be read:", *asked]))
         if view.me.kind == "mediator":
             return [questions]
@@ -186,6 +186,15 @@ class Comprehension(StageKind[ComprehensionStage]):
             ),
             most_attempts=3,
         )
+
+
+def _misled_rule(asked: CheckedQuestion, where: str) -> Iterator[Problem]:
+    """Report what a rule compares that may differ between members of one arm, and columns that the row lacks."""
+    yield from columns_compared(asked.show_if, asked.row, where)
+    for place, comparison in rules.comparisons(asked.show_if, where) if asked.show_if is not None else ():
+        if comparison.subject not in _OF_RULES:
+            expected = "`treatment`, `factor` or `row`: all of an arm answer the same questions of a check"
+            yield Problem(place, f"a rule over a {comparison.subject}", expected)
 
 
 def _told(attempts: Attempts, *, is_over: bool) -> str:

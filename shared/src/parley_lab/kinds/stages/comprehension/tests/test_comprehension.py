@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.experiment import Profile
+from parley_lab.design import validate
+from parley_lab.design.treatments import resolve
 from parley_lab.kinds import PAGE, Ask, Blocked, Done, End, Member, OwnView, Question, Substitute, UnusableReply
 from parley_lab.kinds.stages.comprehension import KIND
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions
@@ -23,6 +25,16 @@ PIA = Member(UUID(int=1), "c1/m1", "participant", "person", Profile(name="Pia"))
 ANA = Member(UUID(int=2), "c1/m2", "participant", "agent", Profile(name="Ana"))
 RIGHT = {"town": " ZURICH", "others": "three"}
 WRONG = {"town": "Bern", "others": "three"}
+FIRST = {"id": "town", "kind": "text", "title": "Which town?", "correct": "Zürich"}
+OPTIONS = [{"id": one, "text": one} for one in ("yes", "no")]
+LOSS = {
+    "kind": "choice",
+    "title": "Can you lose?",
+    "options": OPTIONS,
+    "correct": "yes",
+    "show_if": {"factor": "frame", "value": "loss"},
+}
+ROWS = [{"id": "a", "what": "A", "paid": "yes"}, {"id": "b", "what": "B", "paid": "no"}]
 
 
 def stage(**fields: Any) -> ComprehensionStage:
@@ -192,6 +204,53 @@ def test_a_script_answers_rightly_unless_it_says_otherwise() -> None:
     assert [one.where for one in problems] == ["answers.others", "answers.x"]
 
 
+def of_arm(arm: str) -> ComprehensionStage:
+    questions = [
+        {
+            "id": "pay",
+            "kind": "number",
+            "title": "Pay for {{row.what}}?",
+            "correct": 3,
+            "show_if": {"row": "paid", "value": "yes"},
+        },
+        {"id": "loss", **LOSS},
+    ]
+    value = {
+        "parley": 1,
+        "name": "Check",
+        "stages": [{"id": "check", "kind": "comprehension", "rows": ROWS, "questions": questions}],
+        "factors": {"frame": ["gain", "loss"]},
+        "cohorts": [{"seats": [{"open": True}]}],
+    }
+    found = resolve(validate(value), arm).stage("check")
+    assert isinstance(found, ComprehensionStage)
+    return found
+
+
+def test_questions_are_asked_by_rules_over_the_arm_and_the_row() -> None:
+    asked = {arm: of_arm(arm) for arm in ("gain", "loss")}
+    names = {"gain": ["a.pay"], "loss": ["a.pay", "a.loss", "b.loss"]}
+    right = {"a.pay": 3, "a.loss": "yes", "b.loss": "yes"}
+
+    for arm, check in asked.items():
+        given = {name: right[name] for name in names[arm]}
+        assert [*question(after(), check).form().json_schema()["properties"]] == names[arm]
+        assert [one.id for one in KIND.page(check, after()).questions] == names[arm]
+        told = KIND.prompt(check, after(me=ANA), Ask(ANA.id, "attempt:1", "attempt"))[0].text
+        assert told.count("\n- ") == len(names[arm])
+        assert KIND.completion(check, after(given)) == Done({**given, "attempts": 1, "passed": True})
+        scripts = KIND.parts(check).scripts
+        assert scripts is not None
+        assert scripts.play(lab(replace(ANA, player="script")), Random) == {(ANA.id, "attempt:1"): given}
+
+
+def test_a_check_that_asks_nothing_of_an_arm_is_passed() -> None:
+    check = stage(questions=[{**FIRST, "show_if": {"treatment": "told"}}])
+
+    assert ComprehensionQuestions(check).due(after()) == []
+    assert KIND.completion(check, after()) == Done({"attempts": 0, "passed": True})
+
+
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
@@ -201,9 +260,9 @@ def test_a_script_answers_rightly_unless_it_says_otherwise() -> None:
         ({"max_chars": 3}, "questions[0].correct"),
         ({"min_chars": 7}, "questions[0].correct"),
         ({"show_if": {"question": "others", "value": "two"}}, "questions[0].show_if"),
+        ({"show_if": {"any": [{"treatment": "told"}, {"score": "quiz", "value": 3}]}}, "questions[0].show_if.any[1]"),
+        ({"show_if": {"row": "paid", "value": 3}}, "questions[0].show_if.row"),
     ],
 )
 def test_what_a_check_cannot_have_is_refused(changes: dict[str, Any], where: str) -> None:
-    first = {"id": "town", "kind": "text", "title": "Which town?", "correct": "Zürich", **changes}
-
-    assert [one.where for one in KIND.problems(stage(questions=[first]), [])] == [where]
+    assert [one.where for one in KIND.problems(stage(questions=[{**FIRST, **changes}]), [])] == [where]
