@@ -106,6 +106,24 @@ def test_the_mock_has_answered_the_stages_before() -> None:
     assert (found.stage_id, found.made_up, found.has_thread) == ("talk", ("before",), True)
 
 
+def test_an_earlier_conversation_has_the_mediators_who_sat_there() -> None:
+    personas = [
+        *STUDY["personas"],
+        {"id": "guide", "profile": {"name": "Guide"}, "mediates_in": ["alone"]},
+        {"id": "host", "profile": {"name": "Host"}, "mediates_in": ["talk"]},
+        {"id": "aide", "profile": {"name": "Aide"}},
+    ]
+    cohorts = [{"seats": [{"open": True}, {"persona": "ann"}], "mediators": ["guide", "host", "aide"]}]
+    stages = [{"id": "alone", "kind": "private_chat"}, {"id": "talk", "kind": "group_chat"}]
+
+    found = see({**STUDY, "personas": personas, "cohorts": cohorts, "stages": stages}, stage_id="talk", seat="c1/m2")
+
+    assert found.prompt is not None
+    alone, _, talk = found.prompt.messages[1].content.partition("talk")
+    told = [[name for name in ("Guide", "Host", "Aide") if name in part] for part in (alone, talk)]
+    assert told == [["Guide", "Aide"], ["Host", "Aide"]]
+
+
 def test_an_open_seat_is_shown_to_an_agent_too_and_seats_of_each_arm_are_listed_once() -> None:
     found = see(STUDY, stage_id="before")
 

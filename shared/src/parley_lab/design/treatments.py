@@ -15,7 +15,7 @@ from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
 from parley_lab.contracts.texts import has_blocks
 from parley_lab.design import conditions
 from parley_lab.design.document import Experiment
-from parley_lab.kinds.stages import AnyStage, read_of_everybody, read_stage
+from parley_lab.kinds.stages import AnyStage, parts_of, read_of_everybody, read_stage
 
 Json = Any
 
@@ -67,6 +67,11 @@ class Resolved(BaseModel):
     @property
     def stage_ids(self) -> tuple[str, ...]:
         return tuple(stage.id for stage in self.stages)
+
+    def seats_of_mediator(self, persona: Persona | None) -> list[str]:
+        """The stages in which a mediator of this persona sits."""
+        chosen = None if persona is None else persona.mediates_in
+        return [one.id for one in self.stages if parts_of(one).has_thread and (chosen is None or one.id in chosen)]
 
     @cached_property
     def names_of_readers(self) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ def member_row(
         "agent_config": agent.model_dump(mode="json") if agent else None,
         "provider": _provider(experiment, persona),
         "status": "in_progress" if agent else "expected",
-        "stage_ids": _seats_of_mediator(persona, resolved) if threads_only else [*resolved.stage_ids],
+        "stage_ids": resolved.seats_of_mediator(persona) if threads_only else [*resolved.stage_ids],
         "version": 1,
         "stepped_version": 0 if has_step_due else 1,
         "is_test": experiment.is_test,
@@ -238,14 +238,6 @@ def _own_arm(seat: SeatAssignment | MediatorAssignment) -> dict[str, Any]:
     if isinstance(seat, MediatorAssignment):
         return {"treatment_id": None, "allocated": None}
     return {"treatment_id": seat.treatment_id, "allocated": dict(seat.allocated) or None}
-
-
-def _seats_of_mediator(persona: Persona | None, resolved: Resolved) -> list[str]:
-    """The stages in which a mediator sits."""
-    chosen = None if persona is None else persona.mediates_in
-    return [
-        stage.id for stage in resolved.stages if parts_of(stage).has_thread and (chosen is None or stage.id in chosen)
-    ]
 
 
 def _provider(experiment: Row, persona: Persona | None) -> str | None:

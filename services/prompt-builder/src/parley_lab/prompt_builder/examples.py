@@ -88,10 +88,11 @@ def seat_context(
     values = _values(experiment, resolved, seed, cohort, seat.path)
     persona = Persona(id="agent") if seat.persona_id is None else resolved.persona_for(seat.persona_id, values)
     stages = _until(resolved, stage_id)
-    people = _people(experiment_id, cohort, resolved, stages[-1], experiment.language)
-    author = next((one for one in people.rows if one.path == seat.path), None)
-    if author is None:
+    chosen = persona.mediates_in if isinstance(seat, MediatorAssignment) else None
+    if chosen is not None and stage_id not in chosen:
         raise NotFound(f"{seat.persona_id!r} does not sit in the stage {stage_id!r}.")
+    people = _people(experiment_id, cohort, resolved, experiment.language)
+    author = next(one for one in people.rows if one.path == seat.path)
     facts = Facts(
         people=_all_on(people, stages[-1]),
         draws={stage.id: _drawn(experiment, seed, cohort, stage, people, resolved) for stage in stages},
@@ -211,23 +212,21 @@ def _until(resolved: Resolved, stage_id: str) -> tuple[StageConfig, ...]:
     return resolved.stages[: resolved.stage_ids.index(stage_id) + 1]
 
 
-def _people(
-    experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, stage: StageConfig, language: str | None
-) -> People:
-    """All members on this stage."""
-    mediators = [
-        (number, seat)
-        for number, seat in enumerate(cohort.mediators, 1)
-        if (chosen := resolved.personas[seat.persona_id].mediates_in) is None or stage.id in chosen
-    ]
-    numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *mediators]
+def _people(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, language: str | None) -> People:
+    """All members before the first stage, wherever mediators sit."""
+    numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *enumerate(cohort.mediators, 1)]
     rows = (_attendee(experiment_id, seat, resolved, number, language) for number, seat in numbered)
     return People(tuple(sorted(rows, key=lambda one: one.path)))
 
 
 def _all_on(people: People, stage: StageConfig) -> People:
-    """All members, just after they have come to this stage."""
-    return People(tuple(replace(one, position=one.stage_ids.index(stage.id)) for one in people.rows))
+    """All members, the participants just after they have come to this stage; mediators are everywhere."""
+    return People(
+        tuple(
+            one if one.kind == "mediator" else replace(one, position=one.stage_ids.index(stage.id))
+            for one in people.rows
+        )
+    )
 
 
 def _attendee(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int, language: str | None) -> Attendee:
@@ -239,7 +238,7 @@ def _attendee(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int, 
         kind=kind,
         player="person" if persona is None else persona.player,
         status="in_progress",
-        stage_ids=resolved.stage_ids,
+        stage_ids=tuple(resolved.seats_of_mediator(persona)) if kind == "mediator" else resolved.stage_ids,
         position=0,
         profile=_profile(persona, seat_name(kind, number, language)),
         chat=persona.chat.model_dump() if persona else {},
