@@ -53,7 +53,7 @@ def messages(old: str, new: str) -> list[str]:
             "minimum: 18",
             "options: []",
             f"{AGE}: there is no field options. It is a field of the kinds choice, choices. "
-            "Known here: group, id, integer, kind, maximum, minimum, required, show_if, title.",
+            "Known here: group, id, integer, kind, maximum, media, minimum, required, show_if, title.",
         ),
         ("minimum: 18", 'minimum: "18,5"', f'{AGE}.minimum: "18,5" cannot be used here. Write 18.5, with a point.'),
         ("- id: talk\n    kind", "- kind", "line 13, stages[1]: id is missing. Add id: a short name such as talk."),
