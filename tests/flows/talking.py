@@ -49,14 +49,15 @@ def who(request: Data) -> str:
 
 def answer(request: Data, words: str | None = "Yes.", *, ready: bool = False) -> Data:
     """A reply of the shape that is asked for; no words are silence where that is allowed."""
-    fields = request["response_format"]["json_schema"]["schema"]["properties"]
     values = {
         "explanation": "So.",
         "shouldRespond": words is not None,
         "response": words or "",
         "readyToEndChat": ready,
     }
-    return {name: values[name] for name in fields}
+    # A server that ignored the schema once is not sent it again.
+    form = request.get("response_format", {}).get("json_schema")
+    return values if form is None else {name: values[name] for name in form["schema"]["properties"]}
 
 
 def talkative(request: Data) -> Data:

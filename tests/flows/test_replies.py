@@ -116,20 +116,24 @@ PAIR = ROOM.replace(
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
+    ("written", "expected", "removed"),
     [
-        ("Ada: I am for it.", "I am for it."),
-        ("**[00:05] Ada:** I am for it.", "I am for it."),
-        ("I am for it.\nBen: And I am not.\nAda: Oh.", "I am for it."),
-        ("Note: the last one leaves at one.", "Note: the last one leaves at one."),
-        ("Ben, what do you say?", "Ben, what do you say?"),
+        ("Ada: I am for it.", "I am for it.", ["own_name"]),
+        ("**[00:05] Ada:** I am for it.", "I am for it.", ["own_name"]),
+        ("I am for it.\nBen: And I am not.\nAda: Oh.", "I am for it.", ["words_of_others"]),
+        ("Ada: I am for it.\nBen: And I am not.", "I am for it.", ["own_name", "words_of_others"]),
+        ("Note: the last one leaves at one.", "Note: the last one leaves at one.", None),
+        ("Ben, what do you say?", "Ben, what do you say?", None),
     ],
 )
-async def test_only_a_members_own_words_are_posted(database: Database, written: str, expected: str) -> None:
+async def test_only_a_members_own_words_are_posted_and_the_data_say_what_was_removed(
+    database: Database, written: str, expected: str, removed: list[str] | None
+) -> None:
     messages, calls = await said(database, reply(response=written), PAIR)
 
     assert messages == [expected]
     assert [call.status for call in calls] == ["ok"]
+    assert (calls[0].details or {}).get("removed") == removed
 
 
 async def test_words_of_another_member_alone_are_asked_about_once_more(database: Database) -> None:
@@ -180,20 +184,23 @@ async def test_the_text_false_is_false_and_silence_is_a_valid_reply(database: Da
 
 
 @pytest.mark.parametrize(
-    "written",
+    ("written", "count"),
     [
-        "Hello everybody.",
-        reply()[:-30],
-        '{"shouldRespond": true}',
-        '{"explanation": "So.", "shouldRespond": true, "readyToEndChat": false}',
-        reply(response=7),
-        reply(response=""),
-        reply(response=" \n "),
-        "",
+        # Two calls show that the server ignores a schema, and JSON; they are no attempts.
+        ("Hello everybody.", 4),
+        (reply()[:-30], 2),
+        ('{"shouldRespond": true}', 2),
+        ('{"explanation": "So.", "shouldRespond": true, "readyToEndChat": false}', 2),
+        (reply(response=7), 2),
+        (reply(response=""), 2),
+        (reply(response=" \n "), 2),
+        ("", 2),
     ],
 )
-async def test_what_is_no_reply_is_never_posted_and_asked_for_again(database: Database, written: str) -> None:
+async def test_what_is_no_reply_is_never_posted_and_asked_for_again(
+    database: Database, written: str, count: int
+) -> None:
     messages, calls = await said(database, written)
 
     assert messages == []
-    assert [call.status for call in calls] == ["invalid", "invalid"]
+    assert [call.status for call in calls] == ["invalid"] * count

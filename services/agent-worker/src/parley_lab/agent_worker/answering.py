@@ -265,10 +265,10 @@ def read_answer(question: Question, attempt: Attempt, stage: StageConfig) -> tup
     Raises:
         Invalid: it holds no valid answer.
     """
-    written = attempt.reply
-    attempt = replace(attempt, reply=_with_fields(question, attempt))
-    attempt, reply = read_reply(question.reply_model(), attempt, stage)
-    if attempt.reply is not written:
+    with_fields = _with_fields(question, attempt)
+    is_text = with_fields is not attempt.reply
+    attempt, reply = read_reply(question.reply_model(), replace(attempt, reply=with_fields), stage)
+    if is_text:
         attempt = replace(attempt, read_as=reply.model_dump(mode="json", by_alias=True))
     return attempt, _answer_of(question, reply)
 

@@ -91,16 +91,22 @@ def read_reply(reply_model: type[ReplyT], attempt: Attempt, stage: StageConfig) 
         reply = read(reply_model, attempt.reply.parsed, (stage.id, stage.kind, stage.title))
     except ValidationError as error:
         raise _misshapen(error) from error
-    reply = _in_own_words(reply, attempt)
+    reply, removed = _in_own_words(reply, attempt)
+    if removed:
+        details = {**attempt.reply.details, "removed": removed}
+        attempt = replace(attempt, reply=attempt.reply.model_copy(update={"details": details}))
     read_as = reply.model_dump(mode="json", by_alias=True)
     return attempt if read_as == attempt.reply.parsed else replace(attempt, read_as=read_as), reply
 
 
-def _in_own_words(reply: ReplyT, attempt: Attempt) -> ReplyT:
-    """The reply without its author's name before what is said, and without what others would say."""
+def _in_own_words(reply: ReplyT, attempt: Attempt) -> tuple[ReplyT, list[JsonValue]]:
+    """The reply without its author's name before what is said, and without what others would say; and which of them
+    were removed.
+    """
     hints = attempt.request.hints
     own, others = (str(hints.get(hint) or "").splitlines() for hint in (HINT_OWN_NAMES, HINT_OTHER_NAMES))
     changed: dict[str, str] = {}
+    removed: list[JsonValue] = []
     spoken = reply.spoken if isinstance(reply, Reply) else ()
     if spoken and (speaker := other_speaker(attempt.reply.parsed or {}, own, others)) is not None:
         raise _as_another(speaker)
@@ -109,13 +115,15 @@ def _in_own_words(reply: ReplyT, attempt: Attempt) -> ReplyT:
         found = own_words(words, own, others) if isinstance(words, str) else OwnWords("")
         if found.had_name:
             NAMED_WORDS.labels("own_name").inc()
+            removed.append("own_name")
         if found.of_another is not None:
             NAMED_WORDS.labels("cut" if found.text else "refused").inc()
             if not found.text:
                 raise _as_another(found.of_another)
+            removed.append("words_of_others")
         if isinstance(words, str) and found.text != words:
             changed[field] = found.text
-    return reply.model_copy(update=changed) if changed else reply
+    return (reply.model_copy(update=changed) if changed else reply), removed
 
 
 def _as_another(name: str) -> Invalid:
