@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 
 import httpx2
 
+from parley_lab.agent_worker.models import MockModel
+from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.store import databases
 from parley_lab.store.databases import connect
 from parley_lab.testing.services import Server
@@ -18,18 +20,30 @@ from tests.flows.previewing import an_api
 Json = Any
 
 
+class FickleModel(MockModel):
+    """The mock, which is away for members whose path begins with `out`; empty: for none."""
+
+    out = ""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        if self.out and request.path.startswith(self.out):
+            return ModelReply(status="unavailable", error="The model is away.")
+        return await super().reply(request)
+
+
 @dataclass
 class Place:
     """The lab; coroutines run on its `runner`."""
 
     url: str
+    mock: FickleModel = field(default_factory=FickleModel)
     runner: asyncio.Runner = field(default_factory=asyncio.Runner)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def open(self) -> None:
         self.database = connect(self.url)
         self.stack.push_async_callback(self.database.close)
-        self.lab = DrainLab(self.database)
+        self.lab = DrainLab(self.database, models={"mock": self.mock})
         self.client = await self.stack.enter_async_context(an_api(self.database, self.lab))
 
     async def try_to(self, method: str, path: str, *, token: str | None = None, **request: Json) -> Any:

@@ -4,7 +4,7 @@ The others go on, status and code are right, what was answered is in the data, a
 case of each kind is for every run; the others are marked `long`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -34,12 +34,13 @@ QUIET: Final = {"chat": {"words_per_minute": 0, "max_responses": 2}, "pages": {
 WAYS: Final[dict[str, dict[str, str]]] = {
     "person": {
         "leaves": "left", "removed": "removed", "gone": "dropped_out", "check": "attention_failed",
-        "pause": "paused", "end": "removed",
+        "pause": "paused", "end": "removed", "moved": "in_progress",
     },
-    "agent": {"removed": "removed", "pause": "paused", "end": "removed"},
-    "mediator": {"removed": "removed", "pause": "paused"},
+    "agent": {"removed": "removed", "pause": "paused", "end": "removed", "failed": "in_progress"},
+    "mediator": {"removed": "removed", "pause": "paused", "failed": "in_progress"},
 }  # fmt: skip
-"""The state in which each way leaves a member."""
+"""The state in which each way leaves a member. A move may be refused; an agent whose model is away fails when it is
+asked, unless its kind has a substitute."""
 MOMENTS: Final = ("before", "open", "begun", "answered")
 """Before the stage, when it is open, with something filled in, after an answer."""
 AWAY: Final = {"when_gone": "go_on", "gone_after_seconds": 1}
@@ -117,12 +118,20 @@ class _Play:
 
     async def run(self) -> None:
         ask, case = self.place.ask, self.case
-        self.id = (await ask("POST", "/v1/experiments", json=document(case.kind)))["id"]
+        paths = {"agent": "c1/m1", "mediator": "c1/med1"}
+        self.place.mock.out = f"{paths[case.who]}/{STAGE}/" if case.way == "failed" else ""
+        written = document(case.kind)
+        written["cohorts"][0]["count"] = 2 if case.way == "moved" else 1
+        self.id = (await ask("POST", "/v1/experiments", json=written))["id"]
         await ask("POST", f"/v1/experiments/{self.id}/start")
         joined = await ask("POST", f"/v1/experiments/{self.id}/join", json={})
         self.token, person = joined["token"], joined["member_id"]
+        self.tokens = [self.token]
+        if case.way == "moved":
+            other = await ask("POST", f"/v1/experiments/{self.id}/join", json={})
+            self.tokens.append(other["token"])
+            self.other_cohort = (await ask("GET", "/v1/me", token=other["token"]))["cohort_id"]
         members = (await ask("GET", f"/v1/experiments/{self.id}/members"))["members"]
-        paths = {"agent": "c1/m1", "mediator": "c1/med1"}
         leaver = next((one["id"] for one in members if one["path"] == paths.get(case.who)), person)
         has_answered = await self.come_to_the_moment()
 
@@ -133,11 +142,14 @@ class _Play:
         if before in OUTCOMES:
             # It was through before: nothing leads on from there.
             expected = before
-        assert left.status == expected
+        if case.way == "failed":
+            assert left.status in (expected, "failed", "completed")
+        else:
+            assert left.status == expected
         if leaver == person and expected in OUTCOMES:
             me = await ask("GET", "/v1/me", token=self.token)
             assert (me["is_over"], me["completion"]["code"]) == (True, f"code-{expected}")
-        await self.finish(person if leaver != person else None)
+        await self.finish([] if leaver == person and case.way != "moved" else self.tokens)
         await self.look_at_the_data(leaver, person, has_answered)
 
     async def come_to_the_moment(self) -> bool:
@@ -177,14 +189,22 @@ class _Play:
                     self.place.lab.clock.advance(120)
                     async with self.place.database.transaction() as session:
                         await act(session, UUID(member_id), self.place.lab.clock.now())
+            case "failed":
+                pass  # Its model is away on this stage.
+            case "moved":
+                place = {"cohort_id": self.other_cohort, "seconds": 60}
+                offered = await self.place.try_to("POST", f"/v1/members/{member_id}/transfer", json=place)
+                if offered.status_code < 300:
+                    moved = await ask("POST", "/v1/me/transfer", token=self.token, json={"accept": True})
+                    assert moved["cohort_id"] == self.other_cohort
             case _:
                 await self.place.try_to("POST", f"/v1/experiments/{self.id}/end")
         await self.place.lab.drain()
 
-    async def finish(self, person: str | None) -> None:
-        """Let the others come to their end, the person among them by what the pages ask."""
+    async def finish(self, tokens: Sequence[str]) -> None:
+        """Let the others come to their end, people with these tokens by what the pages ask."""
         for turn in range(30):
-            if person is not None:
+            for self.token in tokens:
                 await self.step()
             self.place.lab.clock.advance(LONG_SECONDS if turn > 9 else 60)
             await self.place.lab.fire_timers()
@@ -204,7 +224,7 @@ class _Play:
 
     async def look_at_the_data(self, leaver: str, person: str, has_answered: bool) -> None:
         of_person = {"id": UUID(person)}
-        if getattr(self, "begun", False) and leaver == person and self.case.way != "pause":
+        if getattr(self, "begun", False) and leaver == person and self.case.way not in ("pause", "moved"):
             kept = await self.rows(
                 "SELECT 1 FROM answers WHERE member_id = :id AND marks IS NOT NULL "
                 "UNION ALL SELECT 1 FROM partial_answers WHERE member_id = :id AND outcome IS NOT NULL",
@@ -219,6 +239,15 @@ class _Play:
                 **of_person,
             )
             assert given, "what was answered is in the data"
+        if self.case.way == "failed":
+            (failed,) = await self.rows(
+                "SELECT status, (SELECT count(*) FROM drafts WHERE member_id = m.id AND state = 'failed') AS in_vain, "
+                "(SELECT count(*) FROM alerts WHERE member_id = m.id AND type = 'model_failed') AS alerts "
+                "FROM members m WHERE id = :id",
+                id=UUID(leaver),
+            )
+            assert failed.status in ("completed", "failed")
+            assert bool(failed.alerts) == bool(failed.in_vain)
         exported = await self.place.try_to("GET", f"/v1/experiments/{self.id}/export")
         assert exported.status_code == 200
 
