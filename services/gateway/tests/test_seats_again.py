@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api
+from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
@@ -15,6 +16,14 @@ FULL_PAGE: Final = 6
 """How many statements the page of a full study takes at most, however many people are in it."""
 TERMS: Final = {"id": "terms", "kind": "terms_of_service", "lines": ["Do you agree?"]}
 TASK: Final = {"id": "task", "kind": "survey", "questions": [{"id": "q", "kind": "text", "title": "Why?"}]}
+QUIZ: Final = {
+    "id": "task",
+    "kind": "comprehension",
+    "questions": [{"id": "ten", "kind": "text", "title": "How many?", "correct": "ten"}],
+    "most_attempts": 1,
+    "when_failed": "screened_out",
+}
+MEETING: Final = {**TASK, "progress": {"wait_for_all": True, "at_most_seconds": 60, "then": "release"}}
 LAST: Final = {"id": "last", "kind": "info", "lines": ["Bye"]}
 TEN: Final[dict[str, Any]] = {
     "pace": "live",
@@ -51,30 +60,48 @@ async def test_others_get_the_seats_of_those_who_decline_in_the_arms_that_are_sh
 
 
 @pytest.mark.parametrize(
-    ("rules", "answers", "free"),
+    ("rules", "ends", "free"),
     [
-        (None, False, 201),
-        (None, True, 409),
-        (["declined"], False, 409),
-        ([{"left_before": "task"}], False, 409),
-        ([{"left_before": "end"}], False, 201),
+        (None, "left", 201),
+        (None, "left after an answer", 409),
+        (["declined"], "left", 409),
+        ([{"left_before": "task"}], "left", 409),
+        ([{"left_before": "end"}], "left", 201),
+        (None, "screened_out", 201),
+        (["declined"], "screened_out", 409),
+        (["screened_out"], "screened_out", 201),
+        (["screened_out"], "released", 409),
+        (["released"], "released", 409),
     ],
 )
-async def test_the_file_says_whose_seat_is_given_again(
-    api: Api, rules: list[Any] | None, answers: bool, free: int
-) -> None:
+async def test_the_file_says_whose_seat_is_given_again(api: Api, rules: list[Any] | None, ends: str, free: int) -> None:
     end = {"id": "end", "kind": "info", "lines": ["Bye"]}
     said = {} if rules is None else {"seat_again": rules}
-    experiment_id = await api.running(
-        pace="live", stages=[TERMS, TASK, end], cohorts=[{"seats": [{"open": True}]}], **said
-    )
+    seats = [{"open": True, "count": 2 if ends == "released" else 1}]
+    stages = [TERMS, {"screened_out": QUIZ, "released": MEETING}.get(ends, TASK), end]
+    experiment_id = await api.running(pace="live", stages=stages, cohorts=[{"seats": seats}], **said)
     person = await api.join(experiment_id, "Pia")
     await api.advance(person, "terms", {"accepted": True})
-    if answers:
-        await api.advance(person, "task", {"q": "So."})
 
-    await api.participant(person, "POST", "/v1/me/leave")
+    match ends:
+        case "screened_out":
+            await api.settle(experiment_id)
+            (ask,) = (await api.participant(person, "GET", "/v1/me")).json()["asks"]
+            answer = {"answer": {"ten": "nine"}}
+            await api.participant(person, "POST", f"/v1/me/asks/{ask['id']}/answer", json=answer)
+            await api.settle(experiment_id)
+        case "released":
+            await api.settle(experiment_id)
+            api.clock.advance(61)
+            await fire_due_timers(api.database, api.clock.now())
+            await api.settle(experiment_id)
+        case _:
+            if ends == "left after an answer":
+                await api.advance(person, "task", {"q": "So."})
+            await api.participant(person, "POST", "/v1/me/leave")
+    status = (await api.participant(person, "GET", "/v1/me")).json()["status"]
 
+    assert status == ends.partition(" ")[0]
     assert (await api.take_seat(experiment_id)).status_code == free
 
 
