@@ -245,5 +245,6 @@ def test_people_who_open_the_lab_without_a_link_get_a_page_in_their_language(
     assert f'<html lang="{language}" dir="' in page.text
     assert f"<h2>{heading}</h2>" in page.text
     assert "<script" not in page.text
+    assert page.text.count('href="console?new=1"') == (language in ("en", "de")), "the console speaks these languages"
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert client.get(styles).status_code == 200
