@@ -25,13 +25,13 @@ BAR_MS: Final = 250.0
 """95 of 100 people have their seat within this time."""
 
 
-def fixed(people: int) -> dict[str, Any]:
+def make_at_joining(people: int) -> dict[str, Any]:
     """Groups that are made as people join."""
     cohort = {"count": -(-people // GROUP), "seats": [{"open": True, "count": GROUP}]}
     return {**_study(people), "cohorts": [cohort]}
 
 
-def meeting(people: int) -> dict[str, Any]:
+def make_when_together(people: int) -> dict[str, Any]:
     """Groups that are made at the second stage, of those who are there."""
     cohort = {"made": "when_together", "at": "play", "count": people, "seats": [{"open": True, "count": GROUP}]}
     return {**_study(people), "cohorts": [cohort]}
@@ -51,7 +51,7 @@ def _study(people: int) -> dict[str, Any]:
     }
 
 
-STUDIES: Final = {"fixed": fixed, "when_together": meeting}
+STUDIES: Final = {"fixed": make_at_joining, "when_together": make_when_together}
 
 
 async def join_all(port: int, code: str, people: int, seconds: float) -> list[float]:
