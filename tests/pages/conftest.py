@@ -92,7 +92,15 @@ def running_lab(
     url = copy_database(postgres_server.url, template_database, name)
     # Each process of the tests has a lab of its own, and a server usually takes a hundred connections.
     variables = {**settings, "PARLEY_DATABASE_URL": url, "PARLEY_DATABASE_POOL_SIZE": "10"}
-    words = ["up", "--port", "0", "--data-dir", str(folder / "lab")]
+    with lab_process(folder, variables, "--port", "0") as found:
+        yield found
+    drop_database(postgres_server.url, name)
+
+
+@contextmanager
+def lab_process(folder: Path, variables: Mapping[str, str], *options: str) -> Iterator[RunningLab]:
+    """The process of a lab with these options of `parley up`; it stops in order."""
+    words = ["up", "--data-dir", str(folder / "lab"), *options]
     process = forked.begin(words, folder=folder, variables=environment(variables))
     try:
         address = address_in(process)
@@ -102,7 +110,6 @@ def running_lab(
         process.send_signal(signal.SIGTERM)
         process.communicate()
         process.close()
-    drop_database(postgres_server.url, name)
 
 
 def address_in(process: "subprocess.Popen[str] | forked.Begun") -> str:

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from random import Random
 from time import monotonic
 from typing import Any, Final
+from uuid import uuid4
 
 import psycopg
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from parley_lab.contracts.lives import OUT
+from parley_lab.store.databases import copy_database, drop_database
+from parley_lab.testing.services import Server
 from parley_lab.testing.tcp_proxy import TcpProxy
-from tests.pages.conftest import RunningLab
+from tests.pages.conftest import RunningLab, lab_process
 from tests.pages.test_console import desk, signed_in
 
 __all__ = ["desk"]
@@ -163,6 +167,33 @@ async def test_each_dot_is_where_the_list_says_after_a_cut(browser: Browser, lab
     await require_dots(page, lab, experiment_id)
     await expect(page.get_by_text("connection lost")).to_have_count(0)
     await context.close()
+
+
+@pytest.mark.fault
+async def test_each_dot_is_where_the_list_says_after_a_restart_of_the_lab(
+    browser: Browser, postgres_server: Server, template_database: str, tmp_path: Path
+) -> None:
+    name = f"parley_dots_{uuid4().hex[:12]}"
+    variables = {"PARLEY_DATABASE_URL": copy_database(postgres_server.url, template_database, name)}
+    with lab_process(tmp_path, variables, "--port", "0") as first:
+        experiment_id = first.started(STUDY)["id"]
+        context = await browser.new_context(base_url=first.url, locale="en")
+        page = await signed_in(context, first, f"/console/e/{experiment_id}")
+        await expect(page.get_by_role("table", name="Groups by stages")).to_be_visible()
+        await act_a_while(Staff(first, experiment_id, 6))
+    await expect(page.get_by_text("connection lost")).to_be_visible()
+
+    with lab_process(tmp_path, variables, "--port", first.url.rpartition(":")[2], "--continue-all") as second:
+        async with asyncio.timeout(PATIENCE_S):
+            # It pauses what runs when it stops, and goes on once it is there.
+            while second.ask("GET", f"/v1/experiments/{experiment_id}")["status"] != "running":
+                await page.wait_for_timeout(100)
+        await act_a_while(Staff(second, experiment_id, 7))
+
+        await require_dots(page, second, experiment_id)
+        await expect(page.get_by_text("connection lost")).to_have_count(0)
+        await context.close()
+    drop_database(postgres_server.url, name)
 
 
 async def test_an_end_between_the_reading_of_a_board_and_its_stream_is_seen(
