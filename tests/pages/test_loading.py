@@ -1,5 +1,6 @@
 """How pages come to a browser: few requests, one after another; over a slow network; from an installed wheel."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,15 +12,17 @@ from time import monotonic
 from typing import Final
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Request, expect
 
 from parley_lab.kinds.stages import kinds
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
+from tests.pages.test_console import KEPT
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 REPOSITORY: Final = Path(__file__).parents[2]
+CONSOLE_PAGE_BYTES: Final = 100 * 1024
 SERVER: Final = """
 import socket, uvicorn
 from starlette.applications import Starlette
@@ -47,6 +50,30 @@ async def test_a_page_can_be_read_after_three_round_trips(page: Page, lab: Runni
     assert set(loaded[: len(named)]) == named
     assert {one.split("/", 3)[3] for one in loaded[len(named) :]} <= {"lab/translated.js", "lab/preact.js"}
     assert [one for one in asked if one.startswith("/v1/")] == [f"/v1/join/{experiment['join_code']}"]
+
+
+async def test_the_console_can_be_read_after_three_round_trips(browser: Browser, lab: RunningLab) -> None:
+    """The document, all that it names, and answers of the API that do not wait for each other; all is small."""
+    context = await browser.new_context(base_url=lab.url, locale="de")
+    kept = json.dumps(lab.ask("POST", "/v1/sign-ins", {}))
+    await context.add_init_script(f"sessionStorage.setItem({json.dumps(KEPT)}, {json.dumps(kept)})")
+    lab.ask("POST", "/v1/experiments", {"parley": 1, "name": "Erstes", **STUDY})
+    page = await context.new_page()
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request))
+
+    await page.goto("/console")
+    await expect(page.get_by_role("link", name="Erstes").first).to_be_visible()
+
+    document = await (await context.request.get("/console")).text()
+    named = set(re.findall(r'(?:href|src)="(/assets/[^"]+)"', document))
+    paths = [one.url.removeprefix(lab.url) for one in asked]
+    files = [one for one in asked if "/v1/" not in one.url]
+    sizes = [(await one.sizes())["responseBodySize"] for one in files]
+    assert {one for one in paths if one.startswith("/assets/")} == named
+    assert {one.partition("?")[0] for one in paths if one.startswith("/v1/")} == {"/v1/experiments", "/v1/stream"}
+    assert 0 < sum(sizes) <= CONSOLE_PAGE_BYTES
+    await context.close()
 
 
 async def test_going_on_is_one_request(page: Page, lab: RunningLab) -> None:

@@ -54,6 +54,29 @@ async def test_a_sign_in_is_accepted_where_its_key_is_and_its_acts_are_deeds_of_
     assert whoami["sign_in"]["is_current"]
 
 
+async def test_no_refusal_repeats_a_key_a_token_or_a_code(api: Api) -> None:
+    code = await code_of(api)
+    token = (await api.client.post("/v1/sign-ins", json={"code": code})).json()["token"]
+    person = await api.join(await api.running())
+    await api.client.delete("/v1/sign-ins/current", **bearer(token))
+    secrets = (api.key, token, code, person)
+
+    refused = [
+        await api.client.post("/v1/sign-ins", json={"code": code}),
+        *[await api.client.get("/v1/experiments", **bearer(one)) for one in (token, code, person)],
+        *[await api.client.get("/v1/me", **bearer(one)) for one in (api.key, token, code)],
+        *[
+            await api.client.post("/v1/sign-ins", json=body)
+            for one in secrets
+            for body in ({"code": [one]}, {"key": one})
+        ],
+        *[await api.participant(person, "POST", "/v1/me/stages/welcome/advance", json={"key": one}) for one in secrets],
+    ]
+
+    assert {one.status_code for one in refused} == {401, 422}
+    assert [one.text for one in refused for secret in secrets if secret in one.text] == []
+
+
 async def test_a_sign_in_can_do_no_more_than_its_key(api: Api) -> None:
     reader = (await api.experimenter("POST", "/v1/keys", json={"scopes": ["read"]})).json()["key"]
     token = await signed_in(api, reader)
