@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -423,7 +425,15 @@ async def test_a_save_over_a_newer_version_is_refused_and_both_texts_survive(bro
     await context.close()
 
 
-async def test_a_table_is_shown_a_page_at_a_time_in_german(browser: Browser, lab: RunningLab) -> None:
+def rows_read_by(code: str, folder: Path) -> Any:
+    """The rows that this Python reads in a process of its own."""
+    program = [sys.executable, "-c", f"{code}\nimport json\nprint(json.dumps(rows))"]
+    return json.loads(subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True).stdout)
+
+
+async def test_a_table_is_shown_a_page_at_a_time_in_german_and_its_python_reads_the_file(
+    browser: Browser, lab: RunningLab, tmp_path: Path
+) -> None:
     experiment = lab.started(GROUPS)
     context = await browser.new_context(base_url=lab.url, locale="de")
     page = await context.new_page()
@@ -438,6 +448,14 @@ async def test_a_table_is_shown_a_page_at_a_time_in_german(browser: Browser, lab
     await expect(table.get_by_role("row")).to_have_count(5)
     await expect(page.get_by_text("1 bis 4 von 4 Zeilen")).to_be_visible()
     assert await faults(page) == []
+    code = await page.get_by_label("In Python", exact=True).text_content()
+    address = f"/v1/experiments/{experiment['id']}/tables/participants"
+    file = await context.request.get(f"{address}?format=csv", headers={"Authorization": f"Bearer {lab.key}"})
+    (tmp_path / "participants.csv").write_bytes(await file.body())
+    shown = lab.ask("GET", address)
+    assert rows_read_by(code or "", tmp_path) == [
+        dict(zip(shown["columns"], row, strict=True)) for row in shown["rows"]
+    ]
     await context.close()
 
 
