@@ -90,6 +90,7 @@ async def test_the_file_says_whose_seat_is_given_again(api: Api, rules: list[Any
             answer = {"answer": {"ten": "nine"}}
             await api.participant(person, "POST", f"/v1/me/asks/{ask['id']}/answer", json=answer)
             await api.settle(experiment_id)
+            await api.advance(person, "task")
         case "released":
             await api.settle(experiment_id)
             api.clock.advance(61)
