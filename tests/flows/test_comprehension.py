@@ -30,13 +30,19 @@ WRONG = {"town": "Bern", "others": "three"}
 RIGHT = {"town": "TheRightAnswerCanary", "others": "three"}
 
 
+def with_wrong_bob(cast: dict[str, Any]) -> dict[str, Any]:
+    """The same with a script by which Bob never passes."""
+    cast["personas"][0]["script"] = {"check": {"answers": {"town": "Bern"}}}
+    return cast
+
+
 async def attempt(person: Person, answer: Any, status: int = 200) -> Any:
     (ask,) = (await person.me())["asks"]
     return await person.post(f"/v1/me/asks/{ask['id']}/answer", {"answer": answer}, status)
 
 
 async def test_attempts_are_counted_checked_and_kept(database: Database, tmp_path: Path) -> None:
-    async with playing(database, stages=[{**CHECK, "most_attempts": None}, LAST], **a_cast()) as ana:
+    async with playing(database, stages=[{**CHECK, "most_attempts": None}, LAST], **with_wrong_bob(a_cast())) as ana:
         assert (await ana.go_on("check", status=409))["reason"] == "blocked"
         refused = await attempt(ana, {"town": "Bern"}, 422)
         first = await attempt(ana, WRONG)
@@ -68,7 +74,7 @@ async def test_who_fails_the_last_attempt_is_screened_out_where_the_stage_says_s
     stages = [{**CHECK, "when_failed": "screened_out"}, LAST]
     scripts = {"check": {"answers": {"town": "Bern"}}}
 
-    async with playing(database, stages=stages, **a_cast(people=2, scripts=scripts)) as ana:
+    async with playing(database, stages=stages, **with_wrong_bob(a_cast(people=2, scripts=scripts))) as ana:
         eve = await ana.another("Eve")
         await attempt(ana, WRONG)
         await attempt(ana, WRONG)
@@ -104,7 +110,7 @@ async def test_no_one_is_met_where_each_is_alone(database: Database) -> None:
 async def test_an_agent_that_is_screened_out_is_an_alert_and_people_are_not(database: Database) -> None:
     stages = [{**CHECK, "most_attempts": 1, "when_failed": "screened_out"}, LAST]
 
-    async with playing(database, stages=stages, **a_cast(people=1)) as ana:
+    async with playing(database, stages=stages, **with_wrong_bob(a_cast(people=1))) as ana:
         await attempt(ana, WRONG)
         await ana.go_on("check")
 

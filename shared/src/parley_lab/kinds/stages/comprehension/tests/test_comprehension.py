@@ -139,9 +139,16 @@ def test_the_page_and_the_prompt_say_what_was_not_right_and_not_what_is() -> Non
 
     assert (page.wrong, page.attempts, page.passed, page.answers) == (["town"], 1, None, WRONG)
     assert "Which town? Bern (not right)" in prompt
-    for shown in (page.model_dump_json(), prompt, str(question(view).form()), str(question(view).hints())):
+    for shown in (page.model_dump_json(), prompt, str(question(view).form())):
         assert "Zürich" not in shown
         assert "correct" not in shown
+
+
+def test_the_mock_answers_rightly_unless_its_script_says_otherwise() -> None:
+    wrong = replace(ANA, script={"check": {"answers": {"town": "Bern"}}})
+
+    told = [question(after(me=me)).hints() for me in (ANA, wrong)]
+    assert [hints["suggest:town"] for hints in told] == ["Zürich", "Bern"]
 
 
 @pytest.mark.parametrize(
