@@ -67,7 +67,7 @@ def _of_questions(stage: StageConfig, arms: Sequence[str], seed: int) -> Iterato
             levels = "".join(f", {name}: {level}" for name, level in row.levels.items())
             yield f"  row {row.id} ({place} of {len(rows)}{levels})"
         for one in questions:
-            yield f"    {one.id}  {one.title}  [{one.asked()}]"
+            yield f"    {one.id}  {one.told}  [{one.asked()}]"
         if isinstance(stage, QuestionPage) and row is not None:
             yield from (f"    {line}" for line in together(stage, [one.id for one in questions]))
     if len(rows) > _ROWS_SHOWN:
