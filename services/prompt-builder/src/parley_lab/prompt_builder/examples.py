@@ -88,8 +88,7 @@ def seat_context(
     values = _values(experiment, resolved, seed, cohort, seat.path)
     persona = Persona(id="agent") if seat.persona_id is None else resolved.persona_for(seat.persona_id, values)
     stages = _until(resolved, stage_id)
-    chosen = persona.mediates_in if isinstance(seat, MediatorAssignment) else None
-    if chosen is not None and stage_id not in chosen:
+    if isinstance(seat, MediatorAssignment) and stage_id not in resolved.seats_of_mediator(persona):
         raise NotFound(f"{seat.persona_id!r} does not sit in the stage {stage_id!r}.")
     people = _people(experiment_id, cohort, resolved, experiment.language)
     author = next(one for one in people.rows if one.path == seat.path)
