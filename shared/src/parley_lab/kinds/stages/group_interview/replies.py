@@ -51,7 +51,7 @@ def read_reply(raw: str) -> ParsedReply:
             raw,
             _said(fields["response"]),
             _said(fields["reasoning"]) if fields.get("reasoning") is not None else None,
-            read_score(fields.get("speculation_score")),
+            _as_float(read_score(fields.get("speculation_score"))),
         )
     found = _SCORE_LINE.search(raw)
     if found is None:
@@ -158,6 +158,10 @@ def _without_doubles(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if any(found[name] != value for name, value in pairs):
         raise ValueError("a name has two values")
     return found
+
+
+def _as_float(score: float | None) -> float | None:
+    return None if score is None else float(score)
 
 
 def _said(part: Json) -> str:
