@@ -61,7 +61,7 @@ async def join_all(port: int, code: str, people: int, seconds: float) -> list[fl
         async def join(number: int) -> float:
             await asyncio.sleep(number * seconds / people)
             begun = time.perf_counter()
-            answer = await client.post(f"/v1/join/{code}", json={"external_id": f"P{number:04}"})
+            answer = await client.post(f"/v1/join/{code}", json={"join_key": f"browser-{number:04}"})
             answer.raise_for_status()
             return time.perf_counter() - begun
 
