@@ -46,7 +46,7 @@ async def test_an_alert_has_its_remedy_and_changes_the_title_and_sounds_until_th
 ) -> None:
     experiment = lab.started(GROUPS)
     await desk.add_init_script(COUNT_SOUNDS)
-    # What was there at the first look makes no sound.
+    # Alerts that the first look finds make no sound.
     async with desk.expect_event("response", lambda one: "/alerts" in one.url):
         page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
     await page.get_by_role("heading", level=1).click()
