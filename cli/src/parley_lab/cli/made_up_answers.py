@@ -49,7 +49,7 @@ def right_answers(experiment: Experiment) -> dict[str, list[dict[str, Json]]]:
 
 
 def right_for(form: Mapping[str, Json], right: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
-    """The different ones of the right answers, as far as the form asks for them."""
+    """Each set of right answers, with the fields of the form alone; equal sets appear once."""
     asked = form.get("properties", {})
     found = [{name: value for name, value in one.items() if name in asked} for one in right]
     return [one for number, one in enumerate(found) if one and one not in found[:number]]
