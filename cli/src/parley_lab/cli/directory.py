@@ -20,7 +20,7 @@ class DataDirectory:
     """Paths in the directory, and the lock that a lab holds while it runs."""
 
     def __init__(self, path: Path) -> None:
-        # PostgreSQL's folder is found so, too.
+        # The embedded PostgreSQL expands `~` as well: both have to find the same folder.
         self.path = path = path.expanduser()
         self.postgres = path / "postgres"
         self.api_key = path / "api-key"
