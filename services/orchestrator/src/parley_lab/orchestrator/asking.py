@@ -1,6 +1,6 @@
 """What a cohort is asked on a stage whose asks depend on what others answered: the state, scripted moves, new asks."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -13,8 +13,9 @@ from parley_lab.kinds import Ask, Done, Json, LabView
 from parley_lab.kinds.stages import kind_of, parts_of
 from parley_lab.members.cohort_state import CohortState
 from parley_lab.members.parts import with_parts
+from parley_lab.members.standings import standing_of
 from parley_lab.settle import playing
-from parley_lab.store.session import Session
+from parley_lab.store.session import ReadSession, Session
 from parley_lab.views.builder import Facts, own_view
 from parley_lab.views.playing import Played, play_on
 
@@ -45,8 +46,28 @@ async def settle_asks(
     view, facts = played.view, played.facts(facts, stage)
     wanted = wanted_of_all(facts, stage)
     new = [ask for ask in wanted if (stage.id, ask.member_id, ask.key) not in counted.open]
+    through = await _through(session, cohort, stage, new, now)
+    new = [ask for ask in new if ask.member_id not in through]
     await asking.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=cohort.as_of, now=now)
-    return view, _done(facts, stage, {ask.member_id for ask in wanted})
+    agents = [one.id for one in cohort.members if one.id in through and one.player != "person"]
+    return view, [*_done(facts, stage, {ask.member_id for ask in wanted}), *agents]
+
+
+async def _through(
+    session: ReadSession, cohort: CohortState, stage: StageConfig, asks: Sequence[Ask], now: datetime
+) -> set[UUID]:
+    """Those of the members asked who have answered rightly as they read the stage: what is right differs for each."""
+    questions = parts_of(stage).questions
+    if questions is None or not questions.must_be_own or stage.id not in cohort.design.unfilled:
+        return set()
+    through = set()
+    for member_id in {ask.member_id for ask in asks}:
+        standing = await standing_of(session, member_id, drawn_on=(stage.id,))
+        own = standing.design.stage(stage.id)
+        of_reader = parts_of(own).questions
+        if of_reader is not None and not of_reader.due(standing.view(own, now)):
+            through.add(member_id)
+    return through
 
 
 def wanted_of_all(facts: Facts, stage: StageConfig) -> list[Ask]:
