@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley_lab.contracts.allocation import Allocation
-from parley_lab.design import ArmDraw, Block, draw_arm
+from parley_lab.design import ArmDraw, Block, draw_arm, give_back
 
 SEEDS = st.integers(0, 2**63 - 1)
 
@@ -81,3 +81,41 @@ def test_weights_are_met_closely_within_every_twenty_people(weights: dict[str, i
         for end in range(20, cycle, 20):
             for arm, weight in weights.items():
                 assert abs(drawn[:end].count(arm) - end * weight / cycle) < len(weights)
+
+
+ARMS = st.sampled_from((list("ab"), list("abc"), list("abcd")))
+
+
+@given(arms=ARMS, begins=st.lists(st.booleans(), max_size=60), seed=SEEDS)
+def test_arms_differ_by_one_group_at_most_over_groups_that_began(
+    arms: list[str], begins: list[bool], seed: int
+) -> None:
+    """A group that does not begin returns its draw."""
+    block, began = Block(), Counter(dict.fromkeys(arms, 0))
+    for number, has_begun in enumerate(begins):
+        draw, block = draw_arm(block, arms, seed, path="room/talk")
+        if has_begun:
+            began[draw.arm] += 1
+        else:
+            block = give_back(block, draw.arm, seed, path=f"room/talk/{number}")
+
+        assert max(began.values()) - min(began.values()) <= 1
+
+
+@given(arms=ARMS, turns=st.lists(st.tuples(st.sampled_from("mmbg"), st.integers(0, 9)), max_size=80), seed=SEEDS)
+def test_each_block_gives_each_arm_once_whatever_draws_come_back_while_groups_are_made(
+    arms: list[str], turns: list[tuple[str, int]], seed: int
+) -> None:
+    """A group is made (m), one that was made begins (b), or one is given back (g)."""
+    block, made, began = Block(), list[str](), Counter[str]()
+    for number, (turn, place) in enumerate(turns):
+        if turn == "m":
+            draw, block = draw_arm(block, arms, seed, path="room/talk")
+            made.append(draw.arm)
+        elif made:
+            arm = made.pop(place % len(made))
+            began[arm] += turn == "b"
+            block = block if turn == "b" else give_back(block, arm, seed, path=f"room/talk/{number}")
+
+        counted = {arm: began[arm] + made.count(arm) + block.left.count(arm) for arm in arms}
+        assert counted == dict.fromkeys(arms, block.number)
