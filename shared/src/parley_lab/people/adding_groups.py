@@ -36,6 +36,10 @@ _COHORTS: Final = text(
 )
 
 
+_MADE_TOGETHER: Final = (
+    "The lab makes the groups of this file of people who are there (`made: when_together`), so none can be added by "
+    "hand. It makes as many as `count` says in the file. For more, raise `count` and start the experiment anew."
+)
 _STATUS: Final = text("SELECT status FROM experiments WHERE id = :experiment_id")
 
 
@@ -58,7 +62,7 @@ async def add_groups(
         NotFound: there is no such arm.
         InvalidInput: no group of the file can be added to, or there would be too many members.
         Paused: the experiment is paused.
-        Conflict: it does not run.
+        Conflict: it does not run, or its groups are made of people who are there.
     """
     # One that has not begun has no draws to lock.
     _require_running((await session.one(_STATUS, {"experiment_id": experiment_id})).status)
@@ -95,9 +99,11 @@ def _patterns(plan: Sequence[CohortAssignment], arm: str | None) -> Mapping[str,
     for cohort in plan:
         if arm in (None, cohort.treatment_id):
             found.setdefault(arm_of(cohort), cohort)
-    # Groups of people who are there have numbers of their own, and are made as people come.
-    if not found or any(cohort.together for cohort in plan):
-        problem = Problem("treatment", repr(arm), "the arm of a group that is made at the start or by coming")
+    # They have numbers of their own.
+    if any(cohort.together for cohort in plan):
+        raise Conflict(_MADE_TOGETHER, reason="made_at_a_stage")
+    if not found:
+        problem = Problem("treatment", repr(arm), "the arm of a group of the file")
         raise InvalidInput("No group of the file is like that.", [problem])
     return found
 
