@@ -86,6 +86,27 @@ async def test_who_waits_for_someone_they_have_met_reads_the_name(page: Page, ot
     await expect(page.get_by_text("Not there yet: Participant 2.")).to_be_visible()
 
 
+async def test_a_page_that_waits_hears_of_others_by_its_stream_and_asks_nothing_meanwhile(
+    page: Page, other: Page, lab: RunningLab
+) -> None:
+    meet = {"id": "meet", "kind": "info", "name": "All", "lines": ["Hello."], "progress": {"wait_for_all": True}}
+    seats = {"cohorts": [{"seats": [{"open": True, "count": 3}]}]}
+    experiment = lab.started({**TWO_GROUPS, "stages": [meet], **seats})
+    await page.clock.install()
+    await join(page, experiment)
+    await expect(page.get_by_text("1 of 3 is here.")).to_be_visible()
+    await join(other, experiment)
+    await expect(page.get_by_text("2 of 3 are here.")).to_be_visible()
+
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url.partition("/v1/")[2]) if "/v1/" in one.url else None)
+    await page.clock.fast_forward(30_000)
+    lab.ask("POST", f"/v1/members/{people(lab, experiment)['c1/m2']}/remove", {"reason": "The room is full."})
+
+    await expect(page.get_by_text("1 of 2 is here.")).to_be_visible()
+    assert asked == ["me", "me/stages/meet"]
+
+
 async def test_people_say_that_they_are_there_and_their_group_begins(page: Page, other: Page, lab: RunningLab) -> None:
     meeting = {"made": "when_together", "at": "talk", "seats": [{"open": True, "count": 2}]}
     alone = {"id": "alone", "kind": "info", "name": "Alone", "lines": ["Read this."]}

@@ -85,6 +85,23 @@ async def test_who_comes_first_is_told_until_when_they_wait(api: Api) -> None:
     assert (told["type"], told["data"]) == ("stage.updated", {"stage_id": "meet"})
 
 
+async def test_people_who_wait_are_told_that_others_have_come_of_whom_they_are_told_nothing(api: Api) -> None:
+    """Members are not told who joins: their pages are read anew, and show another number."""
+    experiment_id = await api.running(**study())
+    ada = await api.join(experiment_id, "Ada")
+    await api.settle(experiment_id)
+    before = (await me(api, ada))["cursor"]
+
+    await api.join(experiment_id, "Ben")
+    await api.settle(experiment_id)
+    await api.settle(experiment_id)
+
+    found = (await api.participant(ada, "GET", f"/v1/me/stream?wait=false&after={before}")).text
+    events = [line.removeprefix("event: ") for line in found.splitlines() if line.startswith("event: ")]
+    assert events == ["stage.updated"]
+    assert (await me(api, ada))["waiting"]["missing"] == 1
+
+
 async def test_a_time_that_was_up_stays_so_in_the_data_when_the_stage_opens(api: Api) -> None:
     experiment_id = await api.running(**study(then="go_on"))
     for name in ("Ada", "Ben"):

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member, record_member
 from parley_lab.contracts.experiment import StageConfig
-from parley_lab.contracts.lives import STILL_IN
+from parley_lab.contracts.lives import STILL_IN, TAKING_PART, in_sql
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.members.arming import WantedTimer, arm
 from parley_lab.members.cohort_state import CohortState, record
@@ -43,6 +43,45 @@ async def arm_waits(
     if armed := await arm(session, cohort.experiment_id, cohort.id, timers, now):
         told = {"stage_id": stage.id}
         record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=sorted(armed))
+
+
+# Members are not told of these, because only people join and go: their pages show another number all the same.
+_HAVE_COME: Final = text(
+    """
+    SELECT EXISTS (
+        SELECT FROM events e JOIN streams s ON s.cohort_id = e.cohort_id
+        WHERE e.cohort_id = :cohort_id AND e.stream_seq > s.settled AND e.type = ANY(:types)) AS it
+    """
+)
+_UNTOLD: Final = (
+    "member.joined",
+    "member.added",
+    "member.seated",
+    "member.arrived",
+    "member.replaced",
+    "member.stayed_away",
+    "member.gone",
+    "member.returned",
+)
+
+
+async def tell_of_others(
+    session: Session, cohort: CohortState, stages: Iterable[tuple[StageConfig, Sequence[Attendee]]], now: datetime
+) -> None:
+    """Have the pages of people who wait at locked stages read anew when others have come or gone since the last settle,
+    of whom nothing else tells them. The caller holds the cohort's lock."""
+    waiting = [
+        (stage, [one.id for one in here if one.player == "person" and stage.progress.show_progress])
+        for stage, here in stages
+    ]
+    if not any(people for _, people in waiting):
+        return
+    if not (await session.one(_HAVE_COME, {"cohort_id": cohort.id, "types": list(_UNTOLD)})).it:
+        return
+    for stage, people in waiting:
+        if people:
+            told = {"stage_id": stage.id}
+            record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=people)
 
 
 _STOP: Final = text(
@@ -120,6 +159,21 @@ async def decide(
     told = {"stage_id": stage.id, "outcome": outcome}
     record(session, cohort, "stage.wait_ended", f"{cohort.path}/{stage.id}", told, now, audience=[])
     return True
+
+
+_BEGIN_ANEW: Final = text(
+    f"""
+    DELETE FROM waits WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND NOT EXISTS (
+        SELECT FROM members m WHERE m.id = ANY(:people) AND m.status IN {in_sql(TAKING_PART)})
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def begin_anew(session: Session, cohort: CohortState, stage: StageConfig, people: Sequence[Attendee]) -> bool:
+    """Let the cohort wait at this stage as if none had come, once these people are released; False until all are, of
+    whom some have something to answer first. The caller holds the cohort's lock: those who come meanwhile wait anew."""
+    whose = {"cohort_id": cohort.id, "stage_id": stage.id, "people": [one.id for one in people]}
+    return bool(await session.run(_BEGIN_ANEW, whose))
 
 
 async def close_seats(session: Session, empty: Sequence[Attendee], now: datetime) -> bool:

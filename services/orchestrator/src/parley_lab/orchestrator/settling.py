@@ -125,6 +125,9 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> _Outc
         for stage in cohort.design.stages
         if (draws := await _settle_stage(session, cohort, stage, now)) is not None
     ]
+    opened = {stage.id for stage, _ in open_stages}
+    locked = [(one, on_stage(cohort.members, one.id)) for one in cohort.design.stages if one.id not in opened]
+    await waiting.tell_of_others(session, cohort, [one for one in locked if one[0].id != cohort.meets_at], now)
     if not _time_is_simulated(cohort):
         for stage, _ in open_stages:
             await staying.arm_stays(session, cohort, stage, on_stage(cohort.members, stage.id), now)

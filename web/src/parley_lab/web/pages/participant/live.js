@@ -8,6 +8,8 @@ import { speak } from "../lab/words.js";
 import { showsItself } from "./kinds.js";
 
 const GATHER_MS = 40;
+/** People who wait see that others come and go a little later: where hundreds wait, all would look at each. */
+const GATHER_OTHERS_MS = 1500;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 8000;
 const SHOWN_MS = 5000;
@@ -31,7 +33,8 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   const listeners = useRef(/** @type {Set<(type: string, event: any) => void>} */ (new Set()));
   // Who types now, as the stream has told: a kind's page may be loaded later than that.
   const typing = useRef(/** @type {Map<string, any>} */ (new Map()));
-  const wanted = useRef(false);
+  // The next look: its time-out, and when it is due.
+  const wanted = useRef(/** @type {{ timer: ReturnType<typeof setTimeout>, due: number } | null} */ (null));
   // Whether the look is for more than an event, which what is shown may have seen by then.
   const isAsked = useRef(false);
   const wait = useRef(FIRST_WAIT_MS);
@@ -105,7 +108,8 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   }
 
   async function readNow() {
-    wanted.current = isAsked.current = false;
+    wanted.current = null;
+    isAsked.current = false;
     if (isAsleep.current) return;
     const before = acts.current;
     try {
@@ -143,14 +147,18 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   }
 
   /** Several events in a row lead to one look, and those that what is shown has seen by then to none. */
-  function lookSoon() {
-    if (wanted.current) return;
-    wanted.current = true;
-    setTimeout(async () => {
+  function lookSoon(gatherMs = GATHER_MS) {
+    const due = performance.now() + gatherMs;
+    if (wanted.current) {
+      if (wanted.current.due <= due) return;
+      clearTimeout(wanted.current.timer);
+    }
+    const look = async () => {
       if (!isAsked.current) await Promise.race([acting.current.catch(() => {}), pause(FIRST_WAIT_MS)]);
       if (isAsked.current || isNews(heard.current, seen.current)) void read();
-      else wanted.current = false;
-    }, GATHER_MS);
+      else wanted.current = null;
+    };
+    wanted.current = { timer: setTimeout(look, gatherMs), due };
   }
 
   /** @param {{ me: any, page: any }} next */
@@ -214,7 +222,8 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
           for (const hear of listeners.current) hear(type, event);
           // Who has left the group is told nothing more: the lab ends this stream, and the connection is not lost.
           if (type === "member.left" && event.data.member_id === me.member_id) stream?.stop();
-          if (type !== "thread.typing" && !showsItself(shown.current, type, event)) lookSoon();
+          const isOfOthers = waits && type !== "stage.unlocked" && event.data.member_id !== me.member_id;
+          if (type !== "thread.typing" && !showsItself(shown.current, type, event)) lookSoon(isOfOthers ? about(GATHER_OTHERS_MS) : GATHER_MS);
         },
         onState: (live) => {
           setLive(live);

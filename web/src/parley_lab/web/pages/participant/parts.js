@@ -21,22 +21,12 @@ export function Elsewhere({ onTake }) {
     <p class="actions">${h(Button, { onPress: onTake, children: say("use_this_tab") })}</p></main>`;
 }
 
-/** No page is told who joins meanwhile. */
-const LOOK_MS = 5000;
-
-/** The stage is not open yet. @param {{ page: any, me: any, refresh: () => void, children: any }} props */
-export function Waiting({ page, me, refresh, children }) {
+/** The stage is not open yet. The stream tells of those who come and go. @param {{ page: any, me: any, children: any }} props */
+export function Waiting({ page, me, children }) {
   const { waiting } = me;
-  // A person who waits for a group hears of it by their stream, and of those who come and go as well.
-  const isAlone = waiting?.expected != null;
-  const lock = isAlone ? waiting : page.lock;
+  const lock = waiting?.expected != null ? waiting : page.lock;
   const missing = me.members.filter((/** @type {any} */ one) => !one.is_ready);
   const called = (/** @type {any} */ one) => (one.presence === "gone" ? `${one.profile.name} (${say("is_away")})` : one.profile.name);
-  useEffect(() => {
-    if (isAlone) return;
-    const looking = setInterval(refresh, LOOK_MS);
-    return () => clearInterval(looking);
-  }, [isAlone]);
   return html`<article class="waiting">
     ${h(Heading, { children: say("waiting") })}
     ${waiting?.confirm_until || waiting?.is_passed_over ? null : html`<p>${say("waiting_text")}</p>`}

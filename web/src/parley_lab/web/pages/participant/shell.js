@@ -100,7 +100,7 @@ export function Shell({ token, placeKey, lab }) {
       </div>
       ${past && behind ? h(behind.PastStage, { key: past.id, stageId: past.id, api, children: (/** @type {any} */ found) => h(StagePage, { stage: stageOf(found), lab }) }) : null}
       <div hidden=${past !== undefined}>
-        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh, children: wait && me.waiting ? h(wait.GroupWait, { waiting: me.waiting, onHere: () => act(() => api.post("/v1/me/confirm")) }) : null }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
+        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, children: wait && me.waiting ? h(wait.GroupWait, { waiting: me.waiting, onHere: () => act(() => api.post("/v1/me/confirm")) }) : null }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
       </div>
     </main>
     ${me.is_over ? null : html`<footer tabindex="-1">
