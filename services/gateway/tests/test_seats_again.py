@@ -1,6 +1,8 @@
 """Seats of people who decline, are screened out, or go before their first answer: another person gets them."""
 
+import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -8,6 +10,7 @@ from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api
 from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.settle.settling import CohortBusy
 from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
@@ -71,7 +74,7 @@ async def test_others_get_the_seats_of_those_who_decline_in_the_arms_that_are_sh
         (["declined"], "screened_out", 409),
         (["screened_out"], "screened_out", 201),
         (["screened_out"], "released", 409),
-        (["released"], "released", 409),
+        (["released"], "released", 201),
     ],
 )
 async def test_the_file_says_whose_seat_is_given_again(api: Api, rules: list[Any] | None, ends: str, free: int) -> None:
@@ -104,6 +107,76 @@ async def test_the_file_says_whose_seat_is_given_again(api: Api, rules: list[Any
 
     assert status == ends.partition(" ")[0]
     assert (await api.take_seat(experiment_id)).status_code == free
+
+
+async def release(api: Api, experiment_id: str) -> None:
+    """The time is up of those who wait."""
+    await api.settle(experiment_id)
+    api.clock.advance(61)
+    await fire_due_timers(api.database, api.clock.now())
+    await api.settle(experiment_id)
+
+
+async def test_a_group_that_was_released_waits_anew_in_its_arm_for_as_many_as_before(api: Api) -> None:
+    experiment_id = await api.running(
+        pace="live",
+        stages=[TERMS, MEETING, LAST],
+        treatments=[{"id": "a"}, {"id": "b"}],
+        seat_again=["released"],
+        cohorts=[{"seats": [{"open": True, "count": 2}], "count": 2}],
+    )
+    first = await api.join(experiment_id, "Pia")
+    await api.advance(first, "terms", {"accepted": True})
+    await release(api, experiment_id)
+
+    people = [await api.join(experiment_id, name) for name in "ABCD"]
+    missing = []
+    for person in people:
+        await api.advance(person, "terms", {"accepted": True})
+        await api.settle(experiment_id)
+        waiting = (await api.participant(person, "GET", "/v1/me")).json()["waiting"]
+        missing.append(0 if waiting is None else waiting["missing"])
+    full = await api.take_seat(experiment_id)
+
+    listed = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()["members"]
+    assert (await api.participant(first, "GET", "/v1/me")).json()["status"] == "released"
+    assert await arms(api) == {"a": 2, "b": 2}
+    assert [one["path"].partition("/")[2] for one in listed if "-" in one["path"]] == ["m1-2"]
+    assert sorted(missing) == [0, 0, 1, 1]
+    assert full.status_code == 409
+
+
+async def test_a_person_who_comes_while_a_group_is_released_waits_anew(api: Api) -> None:
+    """Two orchestrators find that the time is up, while another person comes to the stage."""
+    cohorts = [{"seats": [{"open": True, "count": 3}]}]
+    experiment_id = await api.running(
+        pace="live", stages=[TERMS, MEETING, LAST], seat_again=["released"], cohorts=cohorts
+    )
+    first, late = await api.join(experiment_id, "Pia"), await api.join(experiment_id, "Lou")
+    await api.advance(first, "terms", {"accepted": True})
+    await api.settle(experiment_id)
+    api.clock.advance(61)
+    await fire_due_timers(api.database, api.clock.now())
+
+    async def settle() -> None:
+        with suppress(CohortBusy):
+            await api.settle(experiment_id)
+
+    async with asyncio.TaskGroup() as tasks:
+        came = tasks.create_task(api.advance(late, "terms", {"accepted": True}))
+        for _ in range(2):
+            tasks.create_task(settle())
+    await api.settle(experiment_id)
+
+    assert came.result().status_code == 200
+    status, late_status = [(await api.participant(one, "GET", "/v1/me")).json()["status"] for one in (first, late)]
+    listed = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()["members"]
+    seats = Counter(one["status"] for one in listed)
+    assert status == "released"
+    # One who came before the release is released with the first; one who came after it waits anew.
+    assert late_status in ("in_progress", "released")
+    assert seats["expected"] + seats["in_progress"] == 3
+    assert (seats["released"], seats["removed"]) == (1 if late_status == "in_progress" else 2, 0)
 
 
 async def test_a_person_who_closed_the_page_before_the_group_met_keeps_no_place_from_those_who_come(api: Api) -> None:

@@ -129,22 +129,6 @@ cohorts: [{ seats: [{ open: true }] }]
     assert "{{town}}" in warning.found
 
 
-def test_a_seat_rule_that_gives_no_seat_again_is_pointed_out() -> None:
-    file = """\
-parley: 1
-name: Seats
-stages: [{ id: a, kind: info, lines: [Hello.] }]
-seat_again: [declined, released]
-cohorts: [{ seats: [{ open: true }] }]
-"""
-    (warning,) = read(file, "x.yaml").warnings()
-
-    assert str(warning) == (
-        "line 4, seat_again[1]: `released` gives no seat again: a group whose wait is over closes its empty seats. "
-        "Leave it out."
-    )
-
-
 def test_an_arm_needs_no_values_for_a_stage_that_it_leaves_out() -> None:
     treatments: list[dict[str, Any]] = [
         {"id": "told", "variables": {"story": "Once."}},

@@ -1,6 +1,7 @@
-"""Seats of people who are out before they have done anything: another person gets the seat, with its arm."""
+"""Seats of people who are out before they have met others: another person gets the seat, with its arm."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -39,13 +40,30 @@ async def give_seat_again(session: Session, standing: Standing, outcome: Outcome
     """Open the seat of a person who is out for another one, if the file says so; False when it stays empty.
 
     `standing` is from before the end; the caller holds the member's lock. The new seat has a path of its own
-    (`c1/m2.2`), with it draws of its own, and the number and the arm of the old one. Once the others have met, no
-    person comes to their talk.
+    (`c1/m2.2`), with it draws of its own, and the number and the arm of the old one. Others do not wait for it, unless
+    the group was released (`c1/m2-2`): then it waits anew. Once the others have met, no person comes to their talk.
     """
     row = await _seat_to_give(session, standing, outcome)
     if row is not None:
-        await session.insert(tables.members, [_new_seat(standing, row, now)])
+        mark = "-" if outcome == "released" else "."
+        await session.insert(tables.members, [_new_seat(standing, row, now, mark=mark)])
     return row is not None
+
+
+_COHORT: Final = text(
+    """
+    SELECT c.status = 'running' AND NOT c.alone AND e.status = 'running'
+        AND EXISTS (SELECT FROM joining j WHERE j.experiment_id = e.id) AS is_open,
+        e.document -> 'seat_again' AS seat_again
+    FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id
+    """
+)
+
+
+async def are_released_seats_given(session: ReadSession, cohort_id: UUID, opened: Iterable[StageConfig]) -> bool:
+    """Whether others get the seats of people who are released from this cohort now; `opened`: its open stages."""
+    row = await session.one(_COHORT, {"cohort_id": cohort_id})
+    return row.is_open and "released" in read_seats_again(row.seat_again) and not any(map(_lets_meet, opened))
 
 
 async def may_be_given(session: ReadSession, standing: Standing) -> bool:
@@ -66,7 +84,7 @@ _ANY: Final = text(
     f"""
     SELECT EXISTS (
         SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id
-            JOIN jsonb_to_recordset(CAST(:arms AS jsonb)) AS a(id text, meeting jsonb, asking jsonb)
+            JOIN jsonb_to_recordset(CAST(:arms AS jsonb)) AS a(id text, meeting jsonb, asking jsonb, releasing jsonb)
                 ON a.id = coalesce(m.treatment_id, c.treatment_id)
         WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
             AND m.player = 'person' AND m.kind = 'participant' AND m.status IN {in_sql(STILL_IN)} AND m.stay = 0
@@ -74,6 +92,8 @@ _ANY: Final = text(
             AND NOT EXISTS (SELECT FROM cohort_stages s WHERE s.cohort_id = c.id AND a.meeting ? s.stage_id)
             AND (EXISTS (SELECT FROM unnest(CAST(:left_before AS text[])) AS l(stage_id)
                     WHERE m.position + 1 < array_position(m.stage_ids, l.stage_id))
+                OR :released AND EXISTS (SELECT FROM jsonb_array_elements_text(a.releasing) AS w(stage_id)
+                    WHERE m.position < array_position(m.stage_ids, w.stage_id))
                 OR :before_first_answer AND NOT EXISTS (SELECT FROM answers g
                     WHERE g.member_id = m.id AND a.asking ? g.stage_id))
     ) AS it
@@ -83,11 +103,13 @@ _ANY: Final = text(
 
 async def any_may_be_given(session: ReadSession, experiment_id: UUID, cohort_id: UUID | None) -> bool:
     """Whether a person has a seat of the experiment, or of this cohort, that would be given to another one if they
-    dropped out now."""
+    dropped out now, or were released where they wait."""
     row = await session.one(_ARMS, {"experiment_id": experiment_id})
     rules = read_seats_again(row.seat_again)
     stages = [one.left_before for one in rules if not isinstance(one, str)]
-    if not row.is_open or not (stages or "before_first_answer" in rules):
+    if not row.is_open or not (
+        stages or {"before_first_answer", "released"} & {one for one in rules if isinstance(one, str)}
+    ):
         return False
     designs = {arm: await design(session, experiment_id, row.version, arm) for arm in row.arms}
     arms = [
@@ -95,12 +117,13 @@ async def any_may_be_given(session: ReadSession, experiment_id: UUID, cohort_id:
             "id": arm,
             "meeting": [stage.id for stage in one.stages if _lets_meet(stage)],
             "asking": [stage.id for stage in one.stages if _asks(stage)],
+            "releasing": [stage.id for stage in one.stages if stage.progress.at_most_seconds is not None],
         }
         for arm, one in designs.items()
     ]
     where = {"experiment_id": experiment_id, "cohort_id": cohort_id, "arms": as_json(arms)}
-    found = {"left_before": stages, "before_first_answer": "before_first_answer" in rules}
-    return bool((await session.one(_ANY, {**where, **found})).it)
+    found = {name: name in rules for name in ("before_first_answer", "released")}
+    return bool((await session.one(_ANY, {**where, **found, "left_before": stages})).it)
 
 
 async def _seat_to_give(session: ReadSession, standing: Standing, outcome: Outcome) -> Row | None:
@@ -149,10 +172,11 @@ def _have_met(standing: Standing) -> bool:
     return any(_lets_meet(one) for one in standing.design.stages if one.id in standing.unlocked)
 
 
-def _new_seat(standing: Standing, row: Row, now: datetime) -> dict[str, Any]:
-    first, _, taken = row.path.partition(".")
-    path = f"{first}.{int(taken or 1) + 1}"
-    number = row.seat or int(first.rpartition("/m")[2])
+def _new_seat(standing: Standing, row: Row, now: datetime, *, mark: str) -> dict[str, Any]:
+    cohort, _, name = row.path.rpartition("/")
+    first, *taken = re.split("[.-]", name)
+    path = f"{cohort}/{first}{mark}{int(taken[-1] if taken else 1) + 1}"
+    number = row.seat or int(first.removeprefix("m"))
     return {
         "id": seeds.row_id(standing.experiment_id, path),
         "experiment_id": standing.experiment_id,

@@ -59,7 +59,7 @@ class Reading:
         stages = stages if isinstance(stages := self.value.get("stages"), list) else []
         names |= {name for one in stages for name in filled_by_rows(one)}
         parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
-        found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value), *_idle_seat_rules(self.value)]
+        found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
         found += [problem for place, one in enumerate(stages) for problem in left_empty(one, f"stages[{place}]")]
         return [*self.of_tables, *located(found, self.value, self.text)]
 
@@ -148,15 +148,6 @@ def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Per
         InvalidInput: with all problems.
     """
     return Reading(name, value).experiment(library)
-
-
-def _idle_seat_rules(value: Mapping[str, Json]) -> Iterator[Problem]:
-    """Rules of `seat_again` that give no seat again."""
-    rules = value.get("seat_again")
-    for index, rule in enumerate(rules if isinstance(rules, list) else ()):
-        if rule == "released":
-            wrong = "`released` gives no seat again: a group whose wait is over closes its empty seats"
-            yield Problem(f"seat_again[{index}]", rule, "other ends", wrong, "Leave it out.", code=IN_WORDS)
 
 
 def _braces_in_values(value: Mapping[str, Json]) -> Iterator[Problem]:

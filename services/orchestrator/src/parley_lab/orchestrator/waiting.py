@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from parley_lab.answers.seats_again import are_released_seats_given
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.lives import COUNTED
 from parley_lab.kinds.attendees import Attendee
@@ -42,14 +43,21 @@ async def _end(session: Session, cohort: CohortState, stage: StageConfig, now: d
     empty = [member for member in participants(cohort.members) if member.status == "expected"]
     if outcome == "filled" and stage.progress.fill_with is not None:
         return await waiting.fill_seats(session, empty, stage.progress.fill_with, now) or has_changed
+    here = on_stage(cohort.members, stage.id)
+    opened = [cohort.design.stage(one) for one in cohort.draws]
+    if outcome == "released" and await are_released_seats_given(session, cohort.id, opened):
+        people = [member for member in here if member.player == "person"]
+        has_changed |= await waiting.release(session, people, now)
+        return await waiting.begin_anew(session, cohort, stage, people) or has_changed
     has_changed |= await waiting.close_seats(session, empty, now)
     if outcome == "released":
-        has_changed |= await waiting.release(session, on_stage(cohort.members, stage.id), now)
+        has_changed |= await waiting.release(session, here, now)
     return has_changed
 
 
 def outcome_of(stage: StageConfig, cohort: CohortState) -> WaitOutcome:
-    """What comes of a wait whose time is up. Once people are released, those who come later are, too.
+    """What comes of a wait whose time is up. Once people are released, those who come later are, too, unless others get
+    the seats of those who were.
 
     Agents count as if they had come: they are on their way, and nothing but their failure stops them. Where the file
     has no limit, an experimenter has ended the wait, for those who have come.
