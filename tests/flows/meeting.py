@@ -11,7 +11,7 @@ from parley_lab.gateway.app import create_app
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.members.standings import hash_token
 from parley_lab.orchestrator.meeting import make_groups
-from parley_lab.people.rooms import have_asked
+from parley_lab.people.presence import have_asked
 from parley_lab.store import keys
 from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab

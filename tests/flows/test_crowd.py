@@ -19,7 +19,7 @@ from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.people.joining import join
 from parley_lab.people.matching import Rule
-from parley_lab.people.rooms import have_asked
+from parley_lab.people.presence import have_asked
 from parley_lab.store.session import Database, Session
 from parley_lab.testing.crowds import Guest, crowd, possible_groups
 from tests.flows.drain import DrainLab

@@ -22,6 +22,12 @@ pytestmark = pytest.mark.postgres
 HELPER: Final[dict[str, Any]] = {"id": "helper", "text": "A helper", "profile": {"name": "Helper"}}
 
 
+@pytest.fixture(autouse=True)
+def _noted_by_the_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests say when the lab notes who has made requests: by itself it does so by a clock that none can move."""
+    monkeypatch.setattr("parley_lab.gateway.presence.ASKED_SECONDS", 3600.0)
+
+
 async def rows(api: Api, query: str) -> list[Any]:
     async with api.database.transaction() as session:
         return list(await session.all(text(query)))
@@ -322,6 +328,36 @@ async def test_who_asks_for_what_has_happened_is_there(api: Api) -> None:
     await pass_time(api, GRACE_SECONDS)
 
     assert await told(api) == ["member.gone"]
+
+
+async def test_a_person_who_only_makes_requests_is_gone_without_them_and_back_with_the_next(api: Api) -> None:
+    """One who closed the page before its stream was open, or has a page of another kind."""
+    ada = await api.join(await api.running())
+    # The join is the first request.
+    await presence(api).note_asked()
+    await pass_time(api, GRACE_SECONDS - 1)
+    await api.participant(ada, "GET", "/v1/me")
+    await presence(api).note_asked()
+    await pass_time(api, GRACE_SECONDS - 1)
+    as_long_as_they_ask = await told(api)
+
+    await pass_time(api, 2)
+    without = await told(api)
+    await api.participant(ada, "GET", "/v1/me")
+    await presence(api).note_asked()
+
+    assert (as_long_as_they_ask, without) == ([], ["member.gone"])
+    assert await told(api) == ["member.gone", "member.returned"]
+
+
+async def test_requests_of_a_person_with_a_stream_are_not_noted(api: Api, address: str) -> None:
+    ada = await api.join(await api.running())
+    async with tab(address, ada, api):
+        await presence(api).beat()
+        await api.participant(ada, "GET", "/v1/me")
+        await presence(api).note_asked()
+
+    assert [row.asked_at for row in await rows(api, "SELECT asked_at FROM presence")] == [None]
 
 
 async def test_the_time_of_a_check_begins_when_the_page_has_fetched_it(api: Api) -> None:

@@ -81,7 +81,7 @@ async def send_check(
     return True
 
 
-# Other requests of a person on the way to a group are noted there, too, and no one is found gone by them.
+# Other requests are noted there, too, but need come from no page that would show the check.
 _SEEN: Final = text("SELECT 1 FROM presence WHERE member_id = :member_id AND seen_at IS NOT NULL")
 
 

@@ -1,4 +1,5 @@
-"""Who is there: live streams are signs of life, and who gives none for long is gone. Rows, so that no restart matters.
+"""Who is there: live streams and requests are signs of life, and a person who gives none for long is gone. Rows, so
+that no restart matters.
 
 A gateway notes every few seconds whose streams it has. A member is gone only if a gateway has been there for as long as
 they have not: when all of them were away, everybody gets as long as they need to come back.
@@ -47,10 +48,36 @@ async def come(session: Session, member_id: UUID, now: datetime) -> None:
     """A member has opened a live stream."""
     row = await session.one(_COME, {"member_id": member_id, "now": now})
     if row.gone_at is not None:
-        standing = await lock_standing(session, member_id)
-        if await session.run(_BACK, {"member_id": member_id}):
-            _record(session, standing, "member.returned", now)
-            _tell_others(session, standing, now)
+        await come_back(session, member_id, now)
+
+
+async def come_back(session: Session, member_id: UUID, now: datetime) -> None:
+    """Record that a member who was gone is there again; nothing happens if that was done."""
+    standing = await lock_standing(session, member_id)
+    if await session.run(_BACK, {"member_id": member_id}):
+        _record(session, standing, "member.returned", now)
+        _tell_others(session, standing, now)
+
+
+# A stream is a sign of life by itself. Rows are changed in the order of ids: several gateways do so at once.
+_ASKED: Final = text(
+    f"""
+    INSERT INTO presence (member_id, asked_at)
+    SELECT m.id, :now FROM members m LEFT JOIN presence p ON p.member_id = m.id
+    WHERE m.token_hash = ANY(:token_hashes) AND m.player = 'person' AND m.status IN {in_sql(TAKING_PART)}
+        AND (p.seen_at IS NULL OR p.seen_at < :streamed)
+    ORDER BY m.id
+    ON CONFLICT (member_id) DO UPDATE SET asked_at = greatest(presence.asked_at, excluded.asked_at)
+    RETURNING member_id, gone_at
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def have_asked(session: Session, token_hashes: Collection[str], now: datetime) -> Sequence[UUID]:
+    """The people with these tokens have made requests, so those without a stream are there, too; who of them was gone,
+    and comes back with that (`come_back`)."""
+    asked = {"token_hashes": sorted(token_hashes), "now": now, "streamed": now - timedelta(seconds=BEAT_SECONDS + 1)}
+    return [row.member_id for row in await session.all(_ASKED, asked) if row.gone_at is not None]
 
 
 _BEAT: Final = text(
@@ -77,22 +104,26 @@ async def beat(
 _MISSING: Final = text(
     f"""
     SELECT p.member_id FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
-    WHERE p.gone_at IS NULL AND p.seen_at < :before AND m.player = 'person' AND m.status IN {in_sql(TAKING_PART)}
+    WHERE p.gone_at IS NULL AND greatest(p.seen_at, p.asked_at) < :before AND m.player = 'person'
+        AND m.status IN {in_sql(TAKING_PART)}
         AND e.status = 'running'
-        AND EXISTS (SELECT FROM gateways g WHERE g.started_at < :before AND g.seen_at > p.seen_at
-            AND g.seen_at > :alive)
+        AND EXISTS (SELECT FROM gateways g WHERE g.started_at < :before
+            AND g.seen_at > greatest(p.seen_at, p.asked_at) AND g.seen_at > :alive)
     """  # noqa: S608 - put together from constants
 )
 
 
 async def missing(session: ReadSession, now: datetime) -> Sequence[UUID]:
-    """People whose streams are away for longer than the grace period, and who are not known as gone yet."""
+    """People who have had no stream and made no request for longer than the grace period, and are not known as gone."""
     params = {"before": now - timedelta(seconds=GRACE_SECONDS), "alive": now - timedelta(seconds=3 * BEAT_SECONDS)}
     return [row.member_id for row in await session.all(_MISSING, params)]
 
 
 _MARK: Final = text(
-    "UPDATE presence SET gone_at = :now WHERE member_id = :member_id AND gone_at IS NULL AND seen_at < :before"
+    """
+    UPDATE presence SET gone_at = :now
+    WHERE member_id = :member_id AND gone_at IS NULL AND greatest(seen_at, asked_at) < :before
+    """
 )
 
 

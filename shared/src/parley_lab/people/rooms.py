@@ -436,21 +436,6 @@ async def close_rooms(session: Session, experiment_id: UUID, now: datetime) -> N
     await session.run(_CLOSE, {"experiment_id": experiment_id, "now": now})
 
 
-_ASKED: Final = text(
-    """
-    INSERT INTO presence (member_id, asked_at)
-    SELECT m.id, :now FROM members m JOIN cohorts c ON c.id = m.cohort_id
-    WHERE m.token_hash = ANY(:token_hashes) AND c.alone
-    ON CONFLICT (member_id) DO UPDATE SET asked_at = greatest(presence.asked_at, excluded.asked_at)
-    """
-)
-
-
-async def have_asked(session: Session, token_hashes: Collection[str], now: datetime) -> None:
-    """The people with these tokens have made requests: those who are on the way to a group are there."""
-    await session.run(_ASKED, {"token_hashes": sorted(token_hashes), "now": now})
-
-
 _BEGAN: Final = text("UPDATE matches SET began_at = :now WHERE cohort_id = :cohort_id AND began_at IS NULL")
 
 

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final
 from uuid import UUID, uuid4
 
 from parley_lab.base.background import repeat
 from parley_lab.base.clock import Clock
-from parley_lab.people import presence, rooms
+from parley_lab.people import presence
 from parley_lab.store.session import Database
 
 ASKED_SECONDS: Final = 1.0
@@ -67,9 +68,11 @@ class Presence:
     async def note_asked(self) -> None:
         """Note who has made requests since the last time."""
         asked, self._asked = self._asked, set()
-        if asked:
-            async with self._database.transaction() as session:
-                await rooms.have_asked(session, asked, self._clock.now())
+        if not asked:
+            return
+        now = self._clock.now()
+        for member_id in await self._database.transact(lambda session: presence.have_asked(session, asked, now)):
+            await self._database.transact(partial(presence.come_back, member_id=member_id, now=now))
 
     async def beat(self) -> None:
         """Note whose streams are here now."""

@@ -85,7 +85,8 @@ async def join(
 
 
 async def joined(session: Session, context: Context, member_id: UUID, token: str) -> Joined:
-    """The answer to a person who has just joined."""
+    """The answer to a person who has just joined, which is a sign of life."""
+    context.presence.has_asked(hash_token(token))
     standing = await standings.sign_in(session, token, lock=False)
     return Joined(member_id=member_id, token=token, me=await _me(session, context, standing))
 
