@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import orjson
@@ -13,7 +14,8 @@ from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.embedded import EmbeddedLab
-from parley_lab.cli.rehearsing import Missing, rehearse
+from parley_lab.cli.made_up_people import Turnout
+from parley_lab.cli.rehearsing import rehearse
 from parley_lab.experiments.experiments import find
 from tests.faults.lab_tools import start
 
@@ -26,8 +28,17 @@ ME: dict[str, Json] = {
     "timers": [],
     "now": "2030-01-01T00:00:00+00:00",
     "is_paused": False,
+    "asks": [],
 }
-PAGE: dict[str, Json] = {"state": "current", "thread": None, "view": {}, "forms": [], "blocked_by": []}
+PAGE: dict[str, Json] = {
+    "stage_id": "one",
+    "kind": "info",
+    "state": "current",
+    "thread": None,
+    "view": {},
+    "forms": [],
+    "blocked_by": [],
+}
 
 
 class FakeApi:
@@ -49,13 +60,15 @@ class FakeApi:
     def _respond(self, path: str, token: str, content: bytes) -> Json:
         if path.startswith("/v1/join/"):
             self._joined += 1
-            return {"token": f"t{self._joined}"}
+            return {"token": f"t{self._joined}", "member_id": str(UUID(int=self._joined))}
         if path == "/v1/me/leave":
             self._left.add(token)
         elif path.endswith("/answer"):
             self.answers.append(orjson.loads(content)["answer"])
         elif path == "/v1/me":
-            return {**ME, "status": "left" if token in self._left else "in_progress"}
+            forms = self._page(len(self.answers)).get("forms", [])
+            asks = [{"id": one["ask_id"], "purpose": "attempt"} for one in forms]
+            return {**ME, "asks": asks, "status": "left" if token in self._left else "in_progress"}
         elif path == "/v1/me/stages/one":
             return {**PAGE, **self._page(len(self.answers))}
         return {}
@@ -83,17 +96,44 @@ def attempt(number: int) -> dict[str, Json]:
     return {"forms": [{"key": f"attempt:{number + 1}", "form": QUIZ, "ask_id": f"a{number}"}]}
 
 
-async def test_one_right_answer_after_another_is_tried_and_then_chance_until_the_person_leaves(
+class Sure:
+    """Thinks that the town is Bern."""
+
+    def persona_of(self, number: int) -> None:
+        return None
+
+    async def answer(self, member_id: UUID, number: int, stage_id: str, key: str) -> Json:
+        return {"town": "Bern"}
+
+
+async def test_what_a_person_thinks_is_tried_once_and_then_chance_until_the_person_leaves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     api = FakeApi(attempt)
-    right = [{"town": "Bern", "left_out": 1}, {"town": "Bern", "left_out": 2}, {"town": "Rome"}]
 
     # One of the two never comes, so that no others come after the one who leaves.
-    ends = await rehearse_with(api, monkeypatch, people=2, missing=Missing(no_shows=1), right={"one": right})
+    ends = await rehearse_with(api, monkeypatch, people=2, turnout=Turnout(no_shows=1), mind=Sure())
 
     assert ends == ["left"]
-    assert [answer["town"] for answer in api.answers] == ["Bern", "Rome", *["by chance"] * 3]
+    assert [answer["town"] for answer in api.answers] == ["Bern", *["by chance"] * 4]
+
+
+async def test_people_stay_as_long_as_an_agent_is_to_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [True, True, False]
+    left: list[int] = []
+
+    async def are_agents_busy() -> bool:
+        return looks.pop(0) if looks else False
+
+    async def give_up() -> None:
+        left.append(len(looks))
+
+    blocked = FakeApi(lambda _: {"blocked_by": ["Please wait."]})
+    options = {"are_agents_busy": are_agents_busy, "give_up_seats": give_up}
+    ends = await rehearse_with(blocked, monkeypatch, people=2, turnout=Turnout(no_shows=1), **options)
+
+    assert ends == ["left"]
+    assert left == [0, 0]
 
 
 MIN_TURNS = """

@@ -15,10 +15,11 @@ from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.embedded import EmbeddedLab
-from parley_lab.cli.made_up_answers import fill_in, right_answers
-from parley_lab.cli.rehearsing import Missing, rehearse
+from parley_lab.cli.made_up_answers import fill_in
+from parley_lab.cli.made_up_minds import Minds
+from parley_lab.cli.made_up_people import Turnout
+from parley_lab.cli.rehearsing import rehearse
 from parley_lab.cli.testing import BeginParley, Parley, line_with
-from parley_lab.design import load
 from parley_lab.experiments.experiments import find
 from parley_lab.people.opening import close_to_people
 from tests.faults.lab_tools import start
@@ -163,7 +164,7 @@ async def test_some_never_come_and_some_go_silent(
             code = (await find(session, experiment_id)).join_code
 
         found = await rehearse(
-            lab.url or "", code, 4, 7, missing=Missing(no_shows=1, silent=1), give_up_seats=give_up, patience_seconds=9
+            lab.url or "", code, 4, 7, turnout=Turnout(no_shows=1, silent=1), give_up_seats=give_up, patience_seconds=9
         )
 
     assert found == ends
@@ -182,15 +183,15 @@ cohorts: [{seats: [{open: true, count: 2}]}]
 
 
 @pytest.mark.parametrize(
-    ("missing", "limit", "ends"),
+    ("turnout", "limit", "ends"),
     [
-        (Missing(no_shows=1), "progress: {wait_for_all: true, at_most_seconds: 5}", ["released"]),
-        (Missing(silent=1), "stay: {at_most_seconds: 5}", ["completed", "dropped_out"]),
+        (Turnout(no_shows=1), "progress: {wait_for_all: true, at_most_seconds: 5}", ["released"]),
+        (Turnout(silent=1), "stay: {at_most_seconds: 5}", ["completed", "dropped_out"]),
     ],
     ids=["a waiting room", "the time of a page"],
 )
 async def test_a_rehearsal_waits_for_the_limits_of_the_file(
-    tmp_path: Path, database_url: str, missing: Missing, limit: str, ends: list[str]
+    tmp_path: Path, database_url: str, turnout: Turnout, limit: str, ends: list[str]
 ) -> None:
     """Also for those that take longer than its patience when nothing happens."""
     stage = f"{{id: meet, kind: info, lines: [Hello], {limit}}}"
@@ -204,7 +205,7 @@ async def test_a_rehearsal_waits_for_the_limits_of_the_file(
         async with lab.database.transaction() as session:
             code = (await find(session, experiment_id)).join_code
 
-        found = await rehearse(lab.url or "", code, 2, 3, missing=missing, give_up_seats=give_up, patience_seconds=1.5)
+        found = await rehearse(lab.url or "", code, 2, 3, turnout=turnout, give_up_seats=give_up, patience_seconds=1.5)
 
     assert found == ends
 
@@ -269,7 +270,7 @@ def test_a_rehearsal_in_which_no_one_would_take_part_is_refused_before_anything_
     refused = parley(*options, PARLEY_DATABASE_URL=database_url)
 
     assert refused.returncode == 2, refused.stdout + refused.stderr
-    assert "Of 6 made-up people 5 never come and 1 go silent: at least one has to take part." in refused.stderr
+    assert "Of 6 made-up people 5 never come and 1 goes silent: at least one has to take part." in refused.stderr
     assert "Starting the lab" not in refused.stdout + refused.stderr
     assert not (tmp_path / "out").exists()
 
@@ -351,8 +352,8 @@ async def test_made_up_people_answer_a_check_as_the_file_says_and_meet(tmp_path:
         async with lab.database.transaction() as session:
             code = (await find(session, experiment_id)).join_code
 
-        right = right_answers(load(TOGETHER, "together.yaml"))
-        ends = await rehearse(lab.url or "", code, 6, 5, right=right, give_up_seats=give_up, patience_seconds=5)
+        mind = Minds(lab.database, lab.clock, 5)
+        ends = await rehearse(lab.url or "", code, 6, 5, mind=mind, give_up_seats=give_up, patience_seconds=5)
 
         async with lab.database.transaction() as session:
             groups = await session.all(text("SELECT cardinality(people) AS people FROM matches"))
@@ -390,7 +391,7 @@ async def test_made_up_people_take_the_time_of_a_page_and_wait_without_asking(
         async with lab.database.transaction() as session:
             code = (await find(session, experiment_id)).join_code
 
-        ends = await rehearse(lab.url or "", code, 2, 3, missing=Missing(no_shows=1), takes_time=True)
+        ends = await rehearse(lab.url or "", code, 2, 3, turnout=Turnout(no_shows=1), takes_time=True)
 
         async with lab.database.transaction() as session:
             (took,) = await session.all(
@@ -403,46 +404,3 @@ async def test_made_up_people_take_the_time_of_a_page_and_wait_without_asking(
     # Eight words at 240 a minute are two seconds, times 0.75 to 1.25.
     assert 1.5 <= took.reading < 4
     assert len(asked) < 20
-
-
-@pytest.mark.parametrize("correct", ['"12"', "12", '["12", "twelve"]', "[12, 13]"])
-def test_a_made_up_person_types_one_of_the_right_answers(correct: str) -> None:
-    document = TOGETHER.replace('correct: "12"', f"correct: {correct}")
-
-    assert right_answers(load(document, "together.yaml")) == {"check": [{"three": "12"}]}
-
-
-OF_ROWS = """
-parley: 1
-name: A quiz of rows
-stages:
-  - id: quiz
-    kind: comprehension
-    rows: [{id: a, right: 1}, {id: b, right: 2}]
-    questions: [{id: n, kind: number, title: "How many?", correct: "{{row.right}}"}]
-cohorts: [{seats: [{open: true}]}]
-"""
-
-
-def test_a_made_up_person_knows_the_right_answer_about_each_row() -> None:
-    assert right_answers(load(OF_ROWS, "quiz.yaml")) == {"quiz": [{"a.n": 1, "b.n": 2}]}
-
-
-OF_ARMS = """
-parley: 1
-name: A quiz of arms
-variables: {town: Bern}
-stages:
-  - {id: quiz, kind: comprehension, questions: [{id: town, kind: text, title: "Which town?", correct: "{{town}}"}]}
-treatments:
-  - {id: one}
-  - {id: same, variables: {town: Bern}}
-  - {id: two, variables: {town: Rome}}
-  - id: three
-    stages: {quiz: {questions: [{id: town, kind: text, title: "Which town?", correct: [Oslo, Paris]}]}}
-cohorts: [{seats: [{open: true}], count: 4}]
-"""
-
-
-def test_right_answers_are_those_of_each_arm() -> None:
-    assert right_answers(load(OF_ARMS, "quiz.yaml")) == {"quiz": [{"town": "Bern"}, {"town": "Rome"}, {"town": "Oslo"}]}

@@ -109,4 +109,27 @@ NoShowsOption = Annotated[
 SilentOption = Annotated[
     int, typer.Option("--silent", min=0, metavar="N", help="With --rehearse: N of them join, and then do nothing more.")
 ]
+ClosingOption = Annotated[
+    int, typer.Option("--closing", min=0, metavar="N", help="With --rehearse: N of them close the page and come back.")
+]
+DecliningOption = Annotated[
+    int,
+    typer.Option(
+        "--declining",
+        min=0,
+        metavar="N",
+        help="With --rehearse: N of them decline the terms; without terms they leave.",
+    ),
+]
+BurstsOption = Annotated[
+    int, typer.Option("--bursts", min=1, metavar="N", help="With --rehearse: they come in N bursts. [all at once]")
+]
+AsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="PERSONA",
+        help="With --rehearse: they answer as this persona of the file; give it several times for several in turn.",
+    ),
+]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, or its beginning; `parley runs` shows it.")]

@@ -14,10 +14,10 @@ from parley_lab.base.errors import Conflict, InvalidInput, NotFound
 from parley_lab.cli import run_folder
 from parley_lab.cli.embedded import EmbeddedLab
 from parley_lab.cli.following import Ending, Follower
-from parley_lab.cli.made_up_answers import right_answers
+from parley_lab.cli.made_up_minds import Minds
 from parley_lab.cli.overview import Overview
-from parley_lab.cli.plans import Order, Plan, begun_experiment, require_people
-from parley_lab.cli.rehearsing import NONE_MISSING, Missing, rehearse
+from parley_lab.cli.plans import Order, Plan, begun_experiment, personas_of_people, require_people
+from parley_lab.cli.rehearsing import rehearse
 from parley_lab.cli.run_folder import NotWritten, Run
 from parley_lab.cli.screen import (
     Screen,
@@ -53,6 +53,7 @@ from parley_lab.experiments.runs import spent
 from parley_lab.formats.exports import Written, conversations, export
 from parley_lab.kinds.stages import parts_of
 from parley_lab.people.opening import close_to_people
+from parley_lab.settle.watch import are_replies_to_come
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS
 
 FINISHED: Final = 0
@@ -299,22 +300,22 @@ class ExperimentRun:
         if self._order.rehearse and people:
             # Who has a seat from before the run was stopped takes part again by the same key.
             told = "1 made-up person takes part" if people == 1 else f"{people} made-up people take part"
-            missing = Missing(self._order.no_shows, self._order.silent)
             # Of a run that goes on, seats may have been given up.
             require_people(self._order, people)
             self._screen.notice(f"A rehearsal: {told}.", style="bold yellow")
-            if missing != NONE_MISSING:
-                self._screen.notice(f"{missing.no_shows} of them never come, and {missing.silent} go silent.")
-            give_up = partial(self._give_up_seats, experiment_id)
+            if self._order.turnout.others:
+                self._screen.notice(f"Of them {self._order.turnout}.")
+            personas = personas_of_people(self._order, self._plan.experiment)
             work = rehearse(
                 self._lab.url,
                 code,
                 people,
                 row.seed,
-                missing=missing,
+                turnout=self._order.turnout,
                 takes_time=self._plan.experiment.pace == "live",
-                right=right_answers(self._plan.experiment),
-                give_up_seats=give_up,
+                mind=Minds(self._database, self._lab.clock, row.seed, personas),
+                give_up_seats=partial(self._give_up_seats, experiment_id),
+                are_agents_busy=partial(self._are_agents_busy, experiment_id),
             )
             return asyncio.create_task(work)
         if not seats:
@@ -338,6 +339,10 @@ class ExperimentRun:
         )
         if seats:
             self._screen.notice(f"No one came, and these seats are given up: {', '.join(seats)}.", style="yellow")
+
+    async def _are_agents_busy(self, experiment_id: UUID) -> bool:
+        async with self._database.transaction() as session:
+            return await are_replies_to_come(session, experiment_id)
 
     async def _concluded(self, run: Run, ending: Ending, progress: Progress, seconds: float) -> int:
         written = await self._write(run)

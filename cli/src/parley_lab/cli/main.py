@@ -14,7 +14,11 @@ from parley_lab.base.errors import InvalidInput, NotFound, ParleyError, Settings
 from parley_lab.cli.cli_groups import arena, kinds, library, workbook
 from parley_lab.cli.cli_operators import console, dead, doctor, keys, providers
 from parley_lab.cli.cli_options import (
+    AsOption,
+    BurstsOption,
+    ClosingOption,
     DataDir,
+    DecliningOption,
     DrawsOption,
     File,
     Kinds,
@@ -145,6 +149,10 @@ def run(
     rehearse: RehearseOption = False,
     no_shows: NoShowsOption = 0,
     silent: SilentOption = 0,
+    closing: ClosingOption = 0,
+    declining: DecliningOption = 0,
+    bursts: BurstsOption = 1,
+    personas: AsOption = None,
     steps: StepsOption = False,
     max_calls: MaxCallsOption = None,
     patience: PatienceOption = 5,
@@ -157,13 +165,15 @@ def run(
     """
     if retry_failed and not resume:
         raise InvalidInput("--retry-failed goes on with a run: give --resume as well.")
-    if (no_shows or silent) and not rehearse:
-        raise InvalidInput("--no-shows and --silent are about the people of a rehearsal: give --rehearse as well.")
+    if (no_shows or silent or closing or declining or bursts > 1 or personas) and not rehearse:
+        options = "--no-shows, --silent, --closing, --declining, --bursts and --as"
+        raise InvalidInput(f"{options} are about the people of a rehearsal: give --rehearse as well.")
     if dry_run:
         from parley_lab.cli.dry_run import show
 
         show(file, people=people or (), sessions=sessions, draws=draws)
         return
+    from parley_lab.cli.made_up_people import Turnout
     from parley_lab.cli.plans import Order
     from parley_lab.cli.running import execute
 
@@ -180,8 +190,8 @@ def run(
         sessions=sessions,
         draws=draws,
         rehearse=rehearse,
-        no_shows=no_shows,
-        silent=silent,
+        turnout=Turnout(no_shows, silent, closing, declining, bursts),
+        personas=tuple(personas or ()),
         steps=steps,
         max_calls=max_calls,
         patience=timedelta(minutes=patience),

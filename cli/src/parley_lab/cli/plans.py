@@ -21,9 +21,10 @@ from parley_lab.cli.experiment_file import (
 )
 from parley_lab.cli.following import PATIENCE
 from parley_lab.cli.lab_database import LabDatabase
+from parley_lab.cli.made_up_people import ALL_COME, Turnout
 from parley_lab.cli.run_folder import Run, Wanted
 from parley_lab.cli.workbook_file import read_workbook
-from parley_lab.contracts.experiment import ModelMode
+from parley_lab.contracts.experiment import ModelMode, Persona
 from parley_lab.design import Experiment, document_hash
 from parley_lab.experiments import experiments, personas
 from parley_lab.formats.workbook import Draws, compile_designs, estimates
@@ -61,10 +62,10 @@ class Order:
     """How long a run waits for a refused key."""
     rehearse: bool = False
     """Whether made-up people take the open seats."""
-    no_shows: int = 0
-    """How many of them never come."""
-    silent: int = 0
-    """How many of them come and go silent."""
+    turnout: Turnout = ALL_COME
+    """How many of them never come, and the like."""
+    personas: tuple[str, ...] = ()
+    """The personas as whom they take part."""
     steps: bool = False
     """Whether to show every step of stages that narrate, such as the rounds of games."""
 
@@ -97,6 +98,7 @@ def plans_of(order: Order, path: Path) -> list[Plan]:
     plans = _plans(order, path)
     for plan in plans:
         require_people(order, open_seats_in(plan.experiment))
+        personas_of_people(order, plan.experiment)
     run_folder.require_writable(order.out)
     if order.resume:
         wanted = {
@@ -113,9 +115,21 @@ def require_people(order: Order, people: int) -> None:
     Raises:
         InvalidInput: it is one.
     """
-    if order.no_shows + order.silent and people <= order.no_shows + order.silent:
-        missing = f"{order.no_shows} never come and {order.silent} go silent"
-        raise InvalidInput(f"Of {people} made-up people {missing}: at least one has to take part.")
+    if order.turnout.others and people <= order.turnout.others:
+        raise InvalidInput(f"Of {people} made-up people {order.turnout}: at least one has to take part.")
+
+
+def personas_of_people(order: Order, experiment: Experiment) -> list[Persona]:
+    """The personas as whom made-up people take part.
+
+    Raises:
+        InvalidInput: the file has none of this name.
+    """
+    known = {persona.id: persona for persona in experiment.personas}
+    for name in order.personas:
+        if name not in known:
+            raise InvalidInput(f"--as {name}: the file has no such persona. It has: {', '.join(known) or 'none'}.")
+    return [known[name] for name in order.personas]
 
 
 def _plans(order: Order, path: Path) -> list[Plan]:

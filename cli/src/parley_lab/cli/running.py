@@ -8,6 +8,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Coroutine, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -25,6 +26,7 @@ from parley_lab.cli.keys_at_hand import console_address
 from parley_lab.cli.lab_database import OPERATOR
 from parley_lab.cli.lab_logs import OnError, logging_to
 from parley_lab.cli.looking_on import data_dir_option, show_all
+from parley_lab.cli.made_up_people import ALL_COME
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, plans_of, with_library
 from parley_lab.cli.screen import Screen, run_line
@@ -268,8 +270,9 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen, *, needs_calls: 
         command += ["--draws", order.draws]
     command += ["--steps"] if order.steps else []
     command += ["--rehearse"] if order.rehearse else []
-    command += ["--no-shows", str(order.no_shows)] if order.no_shows else []
-    command += ["--silent", str(order.silent)] if order.silent else []
+    command += [word for name in order.personas for word in ("--as", name)]
+    for name, count in asdict(order.turnout).items():
+        command += [f"--{name.replace('_', '-')}", str(count)] if count != getattr(ALL_COME, name) else []
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":

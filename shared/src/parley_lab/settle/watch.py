@@ -59,6 +59,15 @@ _UNDER_WAY = text(
     """
 )
 
+_OPEN_DRAFTS = text(
+    f"""
+    SELECT EXISTS (SELECT FROM drafts d
+            JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
+        WHERE e.id = :id AND e.status = 'running' AND m.status IN {in_sql(STILL_IN)}
+            AND d.state IN ('wanted', 'thinking', 'ready')) AS are_there
+    """  # noqa: S608 - put together from constants
+)
+
 _WAITING = text(
     f"""
     SELECT m.path, m.stage_ids[m.position + 1] AS stage_id, s.unlocked_at, t.ended_at IS NOT NULL AS ended,
@@ -77,6 +86,11 @@ _WAITING = text(
 async def are_calls_under_way(session: ReadSession, experiment_id: UUID, now: datetime) -> bool:
     """Whether a worker still holds a draft whose model may have been called."""
     return bool((await session.one(_UNDER_WAY, {"id": experiment_id, "now": now})).are_there)
+
+
+async def are_replies_to_come(session: ReadSession, experiment_id: UUID) -> bool:
+    """Whether an agent that still takes part is to speak or to answer, however slow its model is."""
+    return bool((await session.one(_OPEN_DRAFTS, {"id": experiment_id})).are_there)
 
 
 async def find_stuck(
