@@ -53,7 +53,7 @@ def test_agents_play_it_to_its_end(fresh_parley: Parley, folder: Path, data_dir:
 
 
 def test_what_is_to_be_read_for_it_is_short() -> None:
-    core = ROOT / "shared" / "src" / "parley_lab" / "kinds" / "kind.py"
+    core = ROOT / "shared" / "src" / "parley_lab" / "kinds" / "page_kind.py"
 
-    assert "`kinds/kind.py`" in section()
+    assert "`kinds/page_kind.py`" in section()
     assert len(section().splitlines()) + len(core.read_text(encoding="utf-8").splitlines()) < MOST_LINES

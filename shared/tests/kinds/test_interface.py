@@ -6,9 +6,9 @@ import re
 import pytest
 from pydantic import BaseModel
 
-from parley_lab.kinds import data, effects, form, kind, parts, reads, scripted, sentences, talk, view
+from parley_lab.kinds import data, effects, form, kind, page_kind, parts, reads, scripted, sentences, talk, view
 
-MODULES = (data, effects, form, kind, parts, reads, scripted, sentences, talk, view)
+MODULES = (data, effects, form, kind, page_kind, parts, reads, scripted, sentences, talk, view)
 MOST_MEMBERS = 16
 
 
@@ -39,6 +39,7 @@ def test_the_classes_are_found() -> None:
 
 IMPLEMENTED = (
     kind.StageKind,
+    page_kind.PageKind,
     parts.Questions,
     parts.Question,
     parts.Draws,

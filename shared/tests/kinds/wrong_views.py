@@ -6,8 +6,8 @@
 from random import Random
 from typing import Any
 
-from parley_lab.kinds import Ask, LabView, OwnView, Parts, Questions, Scripts, StageKind, Table
-from parley_lab.kinds.parts import Talk
+from parley_lab.kinds import Ask, LabView, OwnView, Parts, Questions, StageKind, Table
+from parley_lab.kinds.parts import Scripts, Talk
 from parley_lab.kinds.view import View
 
 

@@ -10,7 +10,8 @@ from parley_lab.kinds.data import Column, Data, Table
 from parley_lab.kinds.effects import End, Pay
 from parley_lab.kinds.form import Field, Form
 from parley_lab.kinds.kind import Blocked, Completion, Done, PageContent, StageKind, heading
-from parley_lab.kinds.parts import Draws, Parts, Question, Questions, Scripts, Substitute, UnusableReply
+from parley_lab.kinds.page_kind import PageKind
+from parley_lab.kinds.parts import Draws, Parts, Question, Questions, Substitute, UnusableReply
 from parley_lab.kinds.sentences import Label, Reason
 from parley_lab.kinds.talk import Block
 from parley_lab.kinds.view import PAGE, Ask, Json, LabView, Member, OwnView
@@ -34,12 +35,12 @@ __all__ = [
     "Member",
     "OwnView",
     "PageContent",
+    "PageKind",
     "Parts",
     "Pay",
     "Question",
     "Questions",
     "Reason",
-    "Scripts",
     "StageKind",
     "Substitute",
     "Table",

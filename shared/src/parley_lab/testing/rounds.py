@@ -33,7 +33,6 @@ from parley_lab.kinds import (
     Parts,
     Question,
     Questions,
-    Scripts,
     StageKind,
     Substitute,
     UnusableReply,
@@ -41,6 +40,7 @@ from parley_lab.kinds import (
     heading,
     stages,
 )
+from parley_lab.kinds.parts import Scripts
 from parley_lab.kinds.stages.info.config import InfoStage
 from parley_lab.kinds.stages.info.rules import InfoPage
 from parley_lab.kinds.view import View

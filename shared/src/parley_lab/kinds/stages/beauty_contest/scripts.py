@@ -10,7 +10,8 @@ from pydantic import Field, ValidationError, model_validator
 from parley_lab.base.errors import Problem
 from parley_lab.base.numbers import write_number
 from parley_lab.contracts.experiment import Document
-from parley_lab.kinds import Json, LabView, Member, Scripts, form
+from parley_lab.kinds import Json, LabView, Member, form
+from parley_lab.kinds.parts import Scripts
 from parley_lab.kinds.stages.beauty_contest.config import BeautyContestStage
 from parley_lab.kinds.stages.beauty_contest.contest import GUESS, Contest, contest_of, key_of
 

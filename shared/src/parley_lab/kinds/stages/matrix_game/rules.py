@@ -34,14 +34,13 @@ from parley_lab.kinds import (
     Question,
     Questions,
     Reason,
-    Scripts,
     StageKind,
     Substitute,
     Table,
     UnusableReply,
     form,
 )
-from parley_lab.kinds.parts import Narration
+from parley_lab.kinds.parts import Narration, Scripts
 from parley_lab.kinds.stages.matrix_game import display, play, prompts, rounds, script, telling
 from parley_lab.kinds.stages.matrix_game.config import FixedHorizon, MatrixGameStage, length
 from parley_lab.kinds.stages.matrix_game.game import (

@@ -29,13 +29,13 @@ from parley_lab.kinds import (
     Question,
     Questions,
     Reason,
-    Scripts,
     StageKind,
     Substitute,
     UnusableReply,
     form,
     heading,
 )
+from parley_lab.kinds.parts import Scripts
 from parley_lab.kinds.stages.terms_of_service.config import USUAL_BOX, TermsOfServiceStage
 
 ACCEPTED: Final = "accepted"
