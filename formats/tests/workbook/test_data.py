@@ -18,9 +18,9 @@ from parley_lab.design import Experiment
 from parley_lab.formats.testing.workbook_runs import Run, Taken
 from parley_lab.formats.testing.workbooks import base_values, task_row, with_setting, workbook_of
 from parley_lab.formats.workbook import compile_workbook
+from parley_lab.formats.workbook.arms_and_roles import MESSAGE_FIELDS
 from parley_lab.formats.workbook.data import write_data
 from parley_lab.formats.workbook.data.writing import file_name
-from parley_lab.formats.workbook.labelled import MESSAGE_FIELDS
 
 BOTH = ("json", "csv")
 

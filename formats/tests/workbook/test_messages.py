@@ -1,10 +1,8 @@
 """What agents of a workbook are told before anything is asked, and how a question reads."""
 
-from random import Random
-
-from parley_lab.formats.testing.workbooks import Values, base_values, design_of, task_row, with_setting, with_tasks
+from parley_lab.formats.testing.workbooks import Values, base_values, design_of, with_setting
 from parley_lab.formats.workbook import assign
-from parley_lab.formats.workbook.messages import question_text, system_message
+from parley_lab.formats.workbook.messages import system_message
 
 
 def message(values: Values, role: str | None = None) -> str:
@@ -58,17 +56,3 @@ def test_special_roles_have_no_profile() -> None:
 
     assert "Interviewer" not in text
     assert text.endswith("You lead the session.")
-
-
-def test_options_are_shown_in_the_order_of_the_sheet_unless_they_are_to_be_randomised() -> None:
-    values = with_tasks(
-        task_row("t1", response_options=str(list("abcdefgh"))),
-        task_row("t2", response_options=str(list("abcdefgh")), randomize_response_order=1),
-    )
-    plain, drawn = design_of(values).tasks
-
-    assert question_text(plain, plain.questions[0], Random(1)).endswith("a, b, c, d, e, f, g, h.")
-    shuffled = question_text(drawn, drawn.questions[0], Random(1))
-    assert not shuffled.endswith("a, b, c, d, e, f, g, h.")
-    assert shuffled == question_text(drawn, drawn.questions[0], Random(1))
-    assert sorted(shuffled.rpartition(": ")[2].removesuffix(".").split(", ")) == list("abcdefgh")

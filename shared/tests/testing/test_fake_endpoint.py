@@ -1,17 +1,20 @@
 """The fake model endpoint: what tests, benchmarks and rehearsals rely on."""
 
+import ast
 import asyncio
 import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import orjson
 import pytest
 
+from parley_lab.testing import fake_endpoint
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
 from parley_lab.testing.network import WITHOUT_TLS
 
@@ -227,3 +230,11 @@ async def test_plain_text_picks_what_a_question_offers(
         answers = [await post(client, endpoint, a_call(question, response_format=None, seed=seed)) for seed in range(6)]
 
     assert {answer.json()["choices"][0]["message"]["content"] for answer in answers} <= allowed
+
+
+def test_everything_is_defined_when_it_serves_as_a_module() -> None:
+    """`python -m` runs the module from its top: what stands below the call of `main` does not exist while it serves."""
+    last = ast.parse(Path(fake_endpoint.__file__).read_text(encoding="utf-8")).body[-1]
+
+    assert isinstance(last, ast.If)
+    assert ast.unparse(last.test) == "__name__ == '__main__'"

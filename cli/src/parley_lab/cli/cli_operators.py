@@ -56,9 +56,9 @@ def console(
     data_dir: DataDir = Path(".parley"),
 ) -> None:
     """Print an address of the console that signs in once, within ten minutes, by a key of NAME that is valid."""
-    from parley_lab.cli import keys_at_hand
+    from parley_lab.cli import key_commands
 
-    typer.echo(keys_at_hand.console(data_dir, name, url))
+    typer.echo(key_commands.console(data_dir, name, url))
 
 
 @keys.command("create")
@@ -74,21 +74,21 @@ def create_key(
     data_dir: DataDir = Path(".parley"),
 ) -> None:
     """Make a key and print it; it is shown only here. With `admin` it makes and revokes keys of others over REST."""
-    from parley_lab.cli import keys_at_hand
+    from parley_lab.cli import key_commands
     from parley_lab.store.keys import ALL_SCOPES, OPERATORS_SCOPES
 
     chosen = [scope for scope in OPERATORS_SCOPES if scope in (scopes or ALL_SCOPES)]
     if len(chosen) != len(set(scopes or ALL_SCOPES)):
         raise InvalidInput(f"A scope is one of: {', '.join(OPERATORS_SCOPES)}.")
-    typer.echo(keys_at_hand.create(data_dir, name, scopes=chosen, days=days, label=label))
+    typer.echo(key_commands.create(data_dir, name, scopes=chosen, days=days, label=label))
 
 
 @keys.command("list")
 def list_keys(data_dir: DataDir = Path(".parley")) -> None:
     """List the keys, one a line, without their secrets: id, beginning, experimenter, scopes, how long it is valid."""
-    from parley_lab.cli import keys_at_hand
+    from parley_lab.cli import key_commands
 
-    for line in keys_at_hand.lines(data_dir):
+    for line in key_commands.lines(data_dir):
         typer.echo(line)
 
 
@@ -98,9 +98,9 @@ def revoke_key(
     data_dir: DataDir = Path(".parley"),
 ) -> None:
     """End a key: it is refused from now on. Idempotent."""
-    from parley_lab.cli import keys_at_hand
+    from parley_lab.cli import key_commands
 
-    typer.echo(keys_at_hand.revoke(data_dir, key_id))
+    typer.echo(key_commands.revoke(data_dir, key_id))
 
 
 dead = typer.Typer(

@@ -22,7 +22,7 @@ from parley_lab.cli.experiment_file import has_open_seats
 from parley_lab.cli.experiment_run import FINISHED, INCOMPLETE, ExperimentRun, spent_calls_text
 from parley_lab.cli.following import PATIENCE
 from parley_lab.cli.interrupts import Interrupted, Interrupts
-from parley_lab.cli.keys_at_hand import console_address
+from parley_lab.cli.key_commands import console_address
 from parley_lab.cli.lab_database import OPERATOR
 from parley_lab.cli.lab_logs import OnError, logging_to
 from parley_lab.cli.looking_on import data_dir_option, show_all

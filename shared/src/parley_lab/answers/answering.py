@@ -1,4 +1,8 @@
-"""Answering: an answer is stored by the statement that closes its ask, or that writes it for a scripted member."""
+"""Answering: an answer is stored by the statement that closes its ask.
+
+The page of a person who goes on alone is stored by `going_on.go_on_quietly`, answers of scripts and of members who have
+gone by `parley_lab.settle.playing`.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -8,53 +8,78 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The state of turn-taking, stored with the thread.
+    """The state of turn-taking, stored with the thread. Numbers of messages count those of members alone."""
 
-    `asked` and `wave` are about the current trigger; `trigger` names it when it is not the last message of a member.
-    `opened`: agents with an opening line; `ready`: members ready to end, since line `left`; `done`: members done with
-    the current topic, which line `topic_since_seq` opened. `heard`: the number of members' messages when an agent was
-    last asked; `checked`: their number at the last readiness check. `order`, `cycle`, `number` and `holder` are about
-    turns: `number` counts them, `skips` counts unused ones since the last message.
-    `wake_ups`: how many were set in all; `unanswered`: how many since the last message; `is_waking`: one is set.
-    `leaving`: members who left while the thread was paused; system messages about them follow.
-
-    `late`: triggers that only messages have overtaken, with replies in the making: a reply is published while members
-    have said no more messages than the value. `has_overlooked`: the last speaker had not read all messages before.
-    `person_spoke_at`: the number of members' messages when a person last spoke. Messages of people until `quiet_until`
-    (since the opening) are asked about then, and the agent that spoke last lets others go first until then;
-    `quiet_timer` numbers the timer.
-    """
-
-    asked: frozenset[UUID] = frozenset()
-    wave: int = 0
-    opened: frozenset[UUID] = frozenset()
-    ready: frozenset[UUID] = frozenset()
-    spoken: Mapping[UUID, int] = field(default_factory=dict)
+    # The current trigger.
     trigger: str | None = None
+    """Its name, unless it is the last message of a member."""
+    asked: frozenset[UUID] = frozenset()
+    """The members who are asked about it."""
+    wave: int = 0
+    """How many times members were asked about it."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """Triggers that later messages have overtaken while replies to them are in the making: a reply is published while
+    members have said no more messages than the value."""
+
+    # Messages.
+    spoken: Mapping[UUID, int] = field(default_factory=dict)
+    """The number of messages of each member."""
     heard: Mapping[UUID, int] = field(default_factory=dict)
-    checked: int = 0
+    """The number of messages when each agent was last asked."""
+    opened: frozenset[UUID] = frozenset()
+    """Agents with an opening line that they have said."""
+    has_overlooked: bool = False
+    """Whether the last speaker had not read all messages before."""
+    person_spoke_at: int = 0
+    """The number of messages when a person last spoke."""
+    quiet_until: int | None = None
+    """Milliseconds since the opening. Agents are asked then about the messages that people write until then, and the
+    agent that spoke last lets others go first."""
+    quiet_timer: int | None = None
+    """The number of the timer for that."""
+
+    # Topics and readiness to end.
     topic: int = 0
+    """The place of the current topic."""
     topic_since_seq: int = 0
+    """The line that opened it."""
     done: frozenset[UUID] = frozenset()
+    """Members who are done with it."""
+    ready: frozenset[UUID] = frozenset()
+    """Members who are ready to end."""
+    left: Mapping[UUID, int] = field(default_factory=dict)
+    """The line since which each of them is ready."""
+    checked: int = 0
+    """The number of messages at the last check of readiness."""
+
+    # Turns, one after another.
     order: tuple[UUID, ...] = ()
+    """The members in the order of this cycle."""
     cycle: int = 0
     number: int = 0
+    """How many turns there were."""
     holder: UUID | None = None
+    """The member whose turn it is."""
     skips: int = 0
+    """The number of unused turns since the last message."""
+
+    # Silence.
     wake_ups: int = 0
+    """How many were set in all."""
     unanswered: int = 0
+    """How many wake-ups there were since the last message."""
     is_waking: bool = False
+    """Whether a wake-up is set."""
     has_noticed: bool = False
+    """Whether the lab has said the notice that is due, such as that the talk ends soon."""
     is_resting: bool = False
+    """Whether agents have said as much in a row as they may, and wait for a person."""
     is_overtime: bool = False
+    """Whether the time limit has passed and the talk goes on."""
     started_ms: int | None = None
+    """When the first message was said, in milliseconds since the opening."""
     leaving: frozenset[UUID] = frozenset()
-    left: Mapping[UUID, int] = field(default_factory=dict)
-    late: Mapping[str, int] = field(default_factory=dict)
-    has_overlooked: bool = False
-    person_spoke_at: int = 0
-    quiet_until: int | None = None
-    quiet_timer: int | None = None
+    """Members who left while the thread was paused; system messages about them follow."""
 
     @property
     def said(self) -> int:

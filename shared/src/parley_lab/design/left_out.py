@@ -1,7 +1,7 @@
 """Checks rules over arms and factors, and the rules by which stages are left out.
 
-Members of one cohort go through a stage together or are alone there; only where each is alone may a rule that differs
-between them leave it out.
+Where the members of a cohort are on a stage together, a rule that leaves it out must say the same for all of them. Only
+where each goes through alone may it differ.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -76,6 +76,8 @@ class Batcher(Generic[KeyT, ItemT, ResultT]):
             for one, result in zip(batch, await self._work([one.item for one in batch]), strict=True):
                 _tell(one.future, result)
         except Exception as error:  # noqa: BLE001 - handed to the caller that waits for it
+            # A statement that was given up concerns one item, so the others are tried alone; a database that is away
+            # concerns all.
             is_of_one = isinstance(error, GivenUp) or not isinstance(error, Unavailable)
             if len(batch) > 1 and is_of_one and not is_deadlock(error):
                 for one in batch:

@@ -324,7 +324,7 @@ def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any
 
 
 async def advance(session: Session, scene: Scene, *, cause: str, is_last: bool = False) -> Scene:
-    """Write every change that is due in a locked scene, and return the scene after them; `is_last` as in `_write`."""
+    """Write every change that is due in a locked scene, and return the scene after them; `is_last` as in `write`."""
     while True:
         scene, change = await decided(session, scene, next_change)
         if change is None:

@@ -406,10 +406,6 @@ def main(arguments: list[str] | None = None) -> None:
         return
 
 
-if __name__ == "__main__":
-    main()
-
-
 def pick_option(request: Mapping[str, Any], rng: Random) -> str | None:
     """One of the options that the last message names last, as a model would write it; None without options."""
     messages = request["messages"]
@@ -423,3 +419,7 @@ def pick_option(request: Mapping[str, Any], rng: Random) -> str | None:
     if "." in last[0]:
         return f"{rng.uniform(float(last[1]), float(last[2])):.2f}"
     return str(rng.randint(int(last[1]), int(last[2])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,7 @@
-"""The texts for an agent of a workbook: system messages and questions. Pure."""
-
-from random import Random
+"""The system message that a workbook gives an agent, for estimates of tokens. Pure."""
 
 from parley_lab.formats.workbook.assignment import SeatDraw, WorkbookSession
-from parley_lab.formats.workbook.design import Design, Question, Role, WorkbookTask
-from parley_lab.kinds.stages.group_interview.options import drawn_order, with_options
+from parley_lab.formats.workbook.design import Design, Role
 
 
 def system_message(design: Design, session: WorkbookSession, seat: SeatDraw | Role) -> str:
@@ -26,9 +23,3 @@ def profile_text(design: Design, seat: SeatDraw) -> str:
         for number, (column, answer) in enumerate(design.answers(seat.profile), start=1)
     ]
     return "\n".join(["This is what you told an interviewer about yourself:", *lines]) if lines else ""
-
-
-def question_text(task: WorkbookTask, question: Question, rng: Random) -> str:
-    """The question with its options; `rng` is used for this question only."""
-    order = drawn_order(question.options, rng) if task.randomize_options else None
-    return with_options(question.text, question.options, order)

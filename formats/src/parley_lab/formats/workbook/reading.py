@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from parley_lab.formats.workbook.arms_and_roles import read_arms, read_roles
 from parley_lab.formats.workbook.assigned import check_assignments
 from parley_lab.formats.workbook.cells import Cell
 from parley_lab.formats.workbook.complaints import Complaints
 from parley_lab.formats.workbook.constants import permutations, read_constants
 from parley_lab.formats.workbook.design import Design, Role, Settings, Workbook, WorkbookTask
 from parley_lab.formats.workbook.draws import Draws
-from parley_lab.formats.workbook.labelled import read_arms, read_roles
 from parley_lab.formats.workbook.merged import with_merged
 from parley_lab.formats.workbook.profiles import Profiles, read_profiles
 from parley_lab.formats.workbook.prompts import read_tasks

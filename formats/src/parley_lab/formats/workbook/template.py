@@ -3,9 +3,9 @@
 from typing import Any, Final, get_args
 
 from parley_lab.formats.workbook import prompts, settings
+from parley_lab.formats.workbook.arms_and_roles import ROLES_HEADER, TREATMENTS_HEADER
 from parley_lab.formats.workbook.constants import HEADER as CONSTANTS_HEADER
 from parley_lab.formats.workbook.design import Strategy, TaskType, TreatmentStrategy
-from parley_lab.formats.workbook.labelled import ROLES_HEADER, TREATMENTS_HEADER
 from parley_lab.formats.workbook.sheets import CONSTANTS, PROFILES, PROMPTS, ROLES, SETTINGS, TREATMENTS
 from parley_lab.formats.workbook.writing import write_xlsx
 from parley_lab.kinds.stages.group_interview.replies import VariableType

@@ -21,7 +21,7 @@ Change = Callable[[Session, UUID, str, str, datetime], Awaitable[Mapping[str, An
 
 @router.put("/{reaction}", summary="React to a message")
 async def react(message_id: UUID, reaction: Reaction, context: InContext, token: MemberToken) -> MessageResource:
-    """Idempotent."""
+    """Sent again it changes nothing. The answer is the message with its reactions."""
     return await _changed(context, token, message_id, reaction, reactions.react)
 
 

@@ -14,7 +14,8 @@ from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.models import Hint
 from parley_lab.kinds import Ask, Field, Form, Json, LabView, OwnView, Question, Questions, Substitute, UnusableReply
 from parley_lab.kinds.parts import WithoutAnswer
-from parley_lab.kinds.questions import one, salvage
+from parley_lab.kinds.questions import one as one_question
+from parley_lab.kinds.questions import salvage
 from parley_lab.kinds.questions.answers import PageReply, found_in_words
 from parley_lab.kinds.questions.questions import Unfit
 from parley_lab.kinds.scripted import PageScripts, filled, fixed_answers, suggested
@@ -88,7 +89,7 @@ class Attempt(Question):
         return Substitute({asked.id: each.value for asked, each in answers}, missing)
 
     def news(self) -> str | None:
-        """The questions are read once; then what was wrong."""
+        """After a wrong attempt only the list of the wrong questions is new to read."""
         return f"Not right: {', '.join(self._attempts.wrong)}" if self._attempts.wrong else None
 
     def written(self, answer: Json) -> str:
@@ -103,35 +104,33 @@ class Attempt(Question):
 class ComprehensionScripts(PageScripts):
     """A script answers rightly, unless the file gives it other answers or has it draw them."""
 
-    def __init__(self, stage: ComprehensionStage) -> None:
-        super().__init__(stage)
-        self._check = stage
+    _stage: ComprehensionStage
 
     def question(self, view: OwnView) -> Question | None:
         """Attempts are asked, and no page."""
         return None
 
     def problems_of(self, name: str, answer: Json) -> Iterator[Problem]:
-        asked = next((asked for asked in self._check.questions if asked.id == name), None)
+        asked = next((asked for asked in self._stage.questions if asked.id == name), None)
         if asked is None:
             yield Problem("", "an answer", "the id of a question of this stage")
             return
         try:
-            one.check(asked, answer)
+            one_question.check(asked, answer)
         except InvalidInput as refused:
             yield from (replace(each, where="") for each in refused.problems)
 
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         moves: dict[tuple[UUID, str], Json] = {}
         for member in (each for each in view.members if each.player == "script" and each.present):
-            attempts = attempts_of(self._check, member, view.answers.get(member.id, {}))
+            attempts = attempts_of(self._stage, member, view.answers.get(member.id, {}))
             if attempts.is_over:
                 continue
             number, questions = len(attempts.given) + 1, attempts.stage.questions
             rng = rng_of(f"{member.path.rpartition('/')[2]}/{key_of(number)}")
             form = Form(tuple(Field(asked.id, asked.form_field()) for asked in questions))
-            given = filled(form, rng, fixed=fixed_answers(self._check, member))
-            moves[member.id, key_of(number)] = _all_right(attempts) if member.script_for(self._check) is None else given
+            given = filled(form, rng, fixed=fixed_answers(self._stage, member))
+            moves[member.id, key_of(number)] = _all_right(attempts) if member.script_for(self._stage) is None else given
         return moves
 
 
