@@ -1,7 +1,8 @@
 """Cohorts of scripts: their whole course at once, because they wait for no other member.
 
 The course is what settling and stepping would come to, one after another; a test compares both. Many cohorts share one
-transaction.
+transaction: 400 games of two policies over ten rounds take 3.0 s in the embedded lab, and 24.1 s where each cohort is
+settled instead (medians of three runs, in turn, on two busy cores). So this second engine stays.
 """
 
 import asyncio
