@@ -233,7 +233,7 @@ async def test_plain_text_picks_what_a_question_offers(
 
 
 def test_everything_is_defined_when_it_serves_as_a_module() -> None:
-    """`python -m` runs the module from its top: what is defined below the call of `main` does not exist while it serves."""
+    """`python -m` runs the module from its top: code below the call of `main` does not exist yet."""
     last = ast.parse(Path(fake_endpoint.__file__).read_text(encoding="utf-8")).body[-1]
 
     assert isinstance(last, ast.If)

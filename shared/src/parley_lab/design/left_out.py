@@ -1,7 +1,7 @@
 """Checks rules over arms and factors, and the rules by which stages are left out.
 
-Where the members of a cohort are on a stage together, a rule that leaves it out must say the same for all of them. Only
-where each goes through alone may it differ.
+The members of a cohort may be on a stage together: then a rule that leaves it out must say the same for all of them. It
+may differ between members on stages that each goes through alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -30,7 +30,7 @@ MESSAGE_FIELDS: Final = (
 
 def read_arms(sheet: Sheet | None, filling: Filling) -> tuple[Arm, ...]:
     """The treatments, in the order of the sheet."""
-    arms = [Arm(label, description) for label, description in _labelled(sheet, TREATMENTS_HEADER, filling)]
+    arms = [Arm(label, description) for label, description in _read_labels(sheet, TREATMENTS_HEADER, filling)]
     if sheet is not None and not sheet.after(1):
         filling.complaints.cell(sheet.next_free, "there is no treatment", "at least one row", do="add a row")
     return tuple(arms)
@@ -38,7 +38,7 @@ def read_arms(sheet: Sheet | None, filling: Filling) -> tuple[Arm, ...]:
 
 def read_roles(sheet: Sheet | None, filling: Filling) -> tuple[Role, ...]:
     """The roles, in the order of the sheet; one of them is the facilitator."""
-    roles = tuple(Role(label, description) for label, description in _labelled(sheet, ROLES_HEADER, filling))
+    roles = tuple(Role(label, description) for label, description in _read_labels(sheet, ROLES_HEADER, filling))
     if sheet is None:
         return roles
     labels = [role.label for role in roles]
@@ -62,7 +62,7 @@ def read_roles(sheet: Sheet | None, filling: Filling) -> tuple[Role, ...]:
     return roles
 
 
-def _labelled(sheet: Sheet | None, header: tuple[str, str], filling: Filling) -> Iterator[tuple[str, str]]:
+def _read_labels(sheet: Sheet | None, header: tuple[str, str], filling: Filling) -> Iterator[tuple[str, str]]:
     seen: dict[str, str] = {}
     found = records(sheet, header, filling.complaints)
     labels = [record.cell(header[0]) for record in found]
