@@ -175,7 +175,25 @@ def test_the_tasks_of_an_interview_are_those_of_the_arm() -> None:
     ]
     panel = {"id": "panel", "kind": "group_interview", "roles": [{"label": "X"}, {"label": "Y"}], "tasks": tasks}
 
-    with pytest.raises(InvalidInput, match="a rule over the arm of the cohort"):
+    with pytest.raises(InvalidInput, match="a rule that is the same for all of a cohort"):
         validate({**FILE, "stages": [ROLES, panel]})
     tasks[1]["show_if"] = {"treatment": "told"}
     assert len(validate({**FILE, "stages": [ROLES, panel]}).stages) == 2
+
+
+def test_a_task_of_an_interview_depends_on_a_variable_of_the_cohort_and_of_no_participant() -> None:
+    task = {
+        "type": "context",
+        "text": "Hello.",
+        "id": "a",
+        "variable": "a",
+        "show_if": {"variable": "hall", "value": 1},
+    }
+    panel = {"id": "panel", "kind": "group_interview", "roles": [{"label": "X"}, {"label": "Y"}], "tasks": [task]}
+    hall: dict[str, Any] = {"id": "hall", "kind": "by_cohort", "value": 1}
+    file = {**FILE, "stages": [ROLES, panel]}
+
+    validate({**file, "assigned": [hall]})
+    own = {"id": "hall", "kind": "balanced", "values": [1, 2]}
+    with pytest.raises(InvalidInput, match="over a `variable` of the cohort"):
+        validate({**file, "assigned": [own]})

@@ -11,6 +11,7 @@ from parley_lab.base.errors import NotFound
 from parley_lab.base.meant_names import what_is_known
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.design import Experiment, resolve
+from parley_lab.design.assigning import of_cohort, values_of
 from parley_lab.kinds import Questions
 from parley_lab.kinds.attendees import Attendee
 from parley_lab.kinds.questions.answers import together
@@ -23,7 +24,8 @@ from parley_lab.views.builder import Facts, People, own_view
 from parley_lab.views.playing import drawn
 
 _ROWS_SHOWN: Final = 3
-_PATH: Final = "c1/m1"
+_COHORT: Final = "c1"
+_PATH: Final = f"{_COHORT}/m1"
 """The path of the first seat of the first cohort."""
 
 
@@ -35,8 +37,10 @@ def explained(experiment: Experiment, stage_id: str) -> list[str]:
     """
     arms: Sequence[str | None] = [treatment.id for treatment in experiment.treatments] or [None]
     found: list[tuple[StageConfig, list[str]]] = []
+    seed = experiment.seed if experiment.seed is not None else seeds.fresh()
+    of_first = values_of(of_cohort(experiment.assigned, seed, _COHORT, experiment.cohorts[0].id))
     for arm in arms:
-        stage = resolve(experiment, arm).by_id.get(stage_id)
+        stage = resolve(experiment, arm).for_cohort(of_first).by_id.get(stage_id)
         if stage is None:
             continue
         same = next((names for known, names in found if known == stage), None)
@@ -47,7 +51,6 @@ def explained(experiment: Experiment, stage_id: str) -> list[str]:
     if not found:
         known = what_is_known(stage_id, [stage.id for stage in experiment.stages], "stage")
         raise NotFound(f"There is no stage {stage_id!r}. {known}")
-    seed = experiment.seed if experiment.seed is not None else seeds.fresh()
     return [line for stage, names in found for line in _of_arm(stage, names, seed)]
 
 
@@ -85,7 +88,7 @@ def _of_rows(stage: StageConfig, who: str, asked: int) -> str:
 
 
 def _of_tasks(stage: StageConfig, arms: Sequence[str], seed: int, questions: Questions) -> Iterator[str]:
-    draws = drawn(stage, seed=seed, cohort_name="c1", arrived=())
+    draws = drawn(stage, seed=seed, cohort_name=_COHORT, arrived=())
     (_, before), *tasks = questions.outline(draws)
     by_row = [(row, [*same]) for row, same in groupby(tasks, itemgetter(0))]
     has_rows = isinstance(stage, AskedOfRows) and stage.rows is not None
@@ -107,7 +110,7 @@ def _asked_of_person(stage: StageConfig, seed: int) -> list[BaseQuestion]:
         raise NotFound(f"The stage {stage.id!r} has no questions to show: it is a {stage.kind}.")
     person = Attendee(UUID(int=0), _PATH, "participant", "person", "in_progress", (stage.id,), 0, {})
     people = People((person,))
-    draws = drawn(stage, seed=seed, cohort_name="c1", arrived=people.on(stage.id))
+    draws = drawn(stage, seed=seed, cohort_name=_COHORT, arrived=people.on(stage.id))
     view = own_view(Facts(people=people, draws={stage.id: draws}), stage, person.id)
     questions: Sequence[BaseQuestion] = asked_of(stage, view).questions  # type: ignore[attr-defined]  # as each kind has them
     by_id = {question.id: question for question in questions}

@@ -27,7 +27,7 @@ def problems(
 ) -> Iterator[Problem]:
     """stages: those that are valid in themselves, by position. by_participant: members of a cohort differ in arms."""
     own = {name for one in assigned if _is_of_participant(one) for name in one.names}
-    all_assigned = {name for one in assigned for name in one.names}
+    of_cohort = {name for one in assigned if not _is_of_participant(one) for name in one.names}
     in_order = [stages[place] for place in sorted(stages)]
     for place, stage in stages.items():
         fields = stage.model_dump(mode="json")
@@ -42,7 +42,8 @@ def problems(
             elif stage.id == in_order[0].id and _differs(one, own, by_participant=False):
                 yield Problem(at, "a rule of the first stage", _FIRST)
         for at, one in conditions.compared({"tasks": fields.get("tasks")}, f"stages[{place}]"):
-            if _differs(one, all_assigned, by_participant=by_participant):
+            is_of_cohort = one.variable is not None and one.variable.partition(".")[0] in of_cohort
+            if not is_of_cohort and _differs(one, own, by_participant=by_participant):
                 yield Problem(at, f"a rule over a {one.subject}", _OF_TASKS)
 
 
@@ -50,7 +51,8 @@ _ALIKE: Final = (
     "a rule that is the same for all of a cohort: over `treatment`, `factor` or `variable`, where cohorts have the arms"
 )
 _OF_TASKS: Final = (
-    "a rule over the arm of the cohort: `treatment`, `factor` or a `variable` of the arm, where cohorts have the arms"
+    "a rule that is the same for all of a cohort: over a `variable` of the cohort or, where cohorts have the arms, "
+    "over `treatment`, `factor` or a `variable` of the arm"
 )
 _FIRST: Final = "a stage before it, such as a page to read: rules over single participants are decided on the way"
 

@@ -87,6 +87,7 @@ def seat_context(
     resolved = resolve(experiment, _arm_of(cohort, seat, treatment_id))
     values = _values(experiment, resolved, seed, cohort, seat.path)
     persona = Persona(id="agent") if seat.persona_id is None else resolved.persona_for(seat.persona_id, values)
+    resolved = resolved.for_cohort(values_of(of_cohort(experiment.assigned, seed, cohort.path, cohort.plan_id)))
     stages = _until(resolved, stage_id)
     if isinstance(seat, MediatorAssignment) and stage_id not in resolved.seats_of_mediator(persona):
         raise NotFound(f"{seat.persona_id!r} does not sit in the stage {stage_id!r}.")
