@@ -76,15 +76,15 @@ def folder(tmp_path: Path) -> Path:
 
 def test_numbers_and_options_of_pages_have_a_chart_and_free_texts_have_none(folder: Path) -> None:
     found = chart_heads(folder)
-    age = chart(folder, "answers-before-age")
+    age = chart(folder, "answers-before.age")
 
-    assert [one.id for one in found] == ["flow", "answers-before-age", "answers-before-town"]
+    assert [one.id for one in found] == ["flow", "answers-before.age", "answers-before.town"]
     assert [(one.title, one.rows, one.is_made_up) for one in found[1:]] == [
         ("How old?", 1, False),
         ("Where?", 1, False),
     ]
     assert (age.rows, age.title) == ([["c1/m1", "a", 41.0, ""]], "How old?")
-    assert chart(folder, "answers-before-town").rows == [["c1/m1", "a", "b", "Bern"]]
+    assert chart(folder, "answers-before.town").rows == [["c1/m1", "a", "b", "Bern"]]
     with pytest.raises(NotFound):
         chart(folder, "talk")
 
@@ -96,7 +96,19 @@ def test_options_of_a_question_of_a_row_have_a_chart_and_parts_of_its_answer_hav
     ]
     write(tmp_path, "answers", (*ANSWERS, "row"), *lines)
 
-    assert [one.id for one in chart_heads(tmp_path)] == ["answers-page-k2.town"]
+    assert [one.id for one in chart_heads(tmp_path)] == ["answers-page.k2.town"]
+
+
+def test_questions_whose_ids_run_into_each_other_have_charts_of_their_own(tmp_path: Path) -> None:
+    asked = [("a-b", "c", 1), ("a", "b-c", 2), ("a", "b", 3), ("a", "b-numbers", 4)]
+    lines = [("c1/m1", "", stage, "", name, "How?", "integer", value, "", "valid") for stage, name, value in asked]
+    lines.append(("c1/m2", "", "a", "", "b", "How?", "text", "x", "Ex", "valid"))
+    write(tmp_path, "answers", ANSWERS, *lines)
+
+    found = [one.id for one in chart_heads(tmp_path)]
+
+    assert len({*found}) == len(found) == 5
+    assert sorted(chart(tmp_path, one).rows[0][2] for one in found[:-1]) == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize(("arms", "is_split"), [(1, False), (2, True), (7, True), (8, False)])
@@ -189,11 +201,11 @@ def test_a_question_that_is_a_number_in_one_arm_and_options_in_another_has_a_cha
     found = [(one.id, one.title, one.rows) for one in chart_heads(tmp_path)[1:]]
 
     assert found == [
-        ("answers-before-age-numbers", "How old? (numbers)", 2),
-        ("answers-before-age-options", "How old? (options)", 1),
+        ("numbers-before.age", "How old? (numbers)", 2),
+        ("options-before.age", "How old? (options)", 1),
     ]
-    assert chart(tmp_path, "answers-before-age-numbers").rows == [["c1/m1", "a", 41.0, ""], ["c4/m1", "d", 41.5, ""]]
-    assert chart(tmp_path, "answers-before-age-options").rows == [["c2/m1", "b", "old", "Over 40"]]
+    assert chart(tmp_path, "numbers-before.age").rows == [["c1/m1", "a", 41.0, ""], ["c4/m1", "d", 41.5, ""]]
+    assert chart(tmp_path, "options-before.age").rows == [["c2/m1", "b", "old", "Over 40"]]
 
 
 def test_free_texts_of_an_arm_are_left_out_of_the_chart_of_a_question_with_numbers(tmp_path: Path) -> None:
@@ -203,8 +215,8 @@ def test_free_texts_of_an_arm_are_left_out_of_the_chart_of_a_question_with_numbe
     ]
     write(tmp_path, "answers", ANSWERS, *lines)
 
-    assert [(one.id, one.title, one.rows) for one in chart_heads(tmp_path)] == [("answers-before-age", "Age", 1)]
-    assert chart(tmp_path, "answers-before-age").rows == [["c2/m1", "b", 41.0, ""]]
+    assert [(one.id, one.title, one.rows) for one in chart_heads(tmp_path)] == [("answers-before.age", "Age", 1)]
+    assert chart(tmp_path, "answers-before.age").rows == [["c2/m1", "b", 41.0, ""]]
 
 
 def test_every_specification_is_one_of_vega_lite_and_every_chart_says_what_it_is_of(tmp_path: Path) -> None:
@@ -215,7 +227,7 @@ def test_every_specification_is_one_of_vega_lite_and_every_chart_says_what_it_is
 
     assert [one.id for one in found] == [
         "leaderboard-with_self_play", "cooperation", "cooperation-over-time", "cooperation-over-alpha", "payoffs",
-        "flow", "time", "talk", "calls", "answers-before-age", "answers-before-town", "answers-before-share",
+        "flow", "time", "talk", "calls", "answers-before.age", "answers-before.town", "answers-before.share",
     ]  # fmt: skip
     assert {
         one.id: [wrong.message[:200] for wrong in valid.iter_errors(json.loads(json.dumps(one.spec)))] for one in found

@@ -254,7 +254,7 @@ def _bars(answers: _Answers, arms: Sequence[str], *, is_one_of_two: bool) -> _Wa
     which = {"stage": answers.stage, "field": answers.name, "key": "", "status": "valid"}
     shown = {} if answers.are_numbers else {"text": answers.texts}
     return _Wanted(
-        f"answers-{answers.stage}-{answers.name}{f'-{sort}' if is_one_of_two else ''}",
+        f"{sort if is_one_of_two else 'answers'}-{answers.stage}.{answers.name}",
         f"{answers.label or answers.name}{f' ({sort})' if is_one_of_two else ''}",
         "The number of participants who gave each answer; only valid answers count.",
         "answers",
