@@ -26,6 +26,8 @@ SURE = {"id": "sure", "kind": "scale", "lower": 1, "upper": 7, "title": "How sur
 DRAWN = {"items": ITEMS, "shuffle": True, "take": 4, "by": "topic", "levels": {"anchor": ["low", "high"]}}
 PROFILES = {"attributes": {"rent": [1, 2, 3], "size": [4, 5]}, "tasks": 2, "shuffle": True, "order": "latin"}
 OPTIONS = [{"id": letter, "text": f"{{{{row.{letter}}}}}"} for letter in "ab"]
+HALL = {"type": "context"}
+RULE = {"variable": "hall"}
 LABELS = ("Ana", "Eva", "Bob", "Cid")
 STAGES: list[dict[str, Any]] = [
     {
@@ -36,8 +38,15 @@ STAGES: list[dict[str, Any]] = [
     {
         "id": "quiz",
         "kind": "comprehension",
-        "rows": [{"id": "a", "what": "one", "right": 1}, {"id": "b", "what": "two", "right": 2}],
-        "questions": [{"id": "says", "kind": "number", "title": "Write {{row.what}}.", "correct": "{{row.right}}"}],
+        "rows": {**DRAWN, "take": 2},
+        "questions": [
+            {
+                "id": "says",
+                "kind": "number",
+                "title": "Of {{row.what}} write {{row.anchor}}",
+                "correct": "{{row.anchor}}",
+            }
+        ],
     },
     {
         "id": "guesses",
@@ -94,8 +103,18 @@ STAGES: list[dict[str, Any]] = [
                     {"role": one, "text": "For {{row.what}}?", "options": {"type": "list", "values": ["yes", "no"]}}
                     for one in LABELS
                 ],
-            }
+            },
+            *(
+                {**HALL, "id": size, "variable": size, "text": f"A {size} hall.", "show_if": {**RULE, "value": size}}
+                for size in ("big", "small")
+            ),
         ],
+    },
+    {
+        "id": "others",
+        "kind": "survey_per_participant",
+        "rows": DRAWN,
+        "questions": [{"id": "trust", "kind": "scale", "title": "Trust on {{row.what}}, {{row.anchor}}?"}],
     },
     {
         "id": "end",
@@ -114,7 +133,8 @@ STUDY: dict[str, Any] = {
             "values": ["guesses", "latin", "flats"],
             "order": "latin",
             "block": "cases",
-        }
+        },
+        {"id": "hall", "kind": "by_cohort", "value": "small", "cohorts": {"first": "big"}},
     ],
     "personas": [
         {"id": "bob", "profile": {"name": "Bob"}},
@@ -122,12 +142,19 @@ STUDY: dict[str, Any] = {
             "id": "cid",
             "profile": {"name": "Cid"},
             "player": "script",
-            "script": {"survey": {"policy": "random"}},
+            "script": {"survey": {"policy": "random"}, "survey_per_participant": {"policy": "random"}},
         },
     ],
-    "cohorts": [{"treatment": "harm", "seats": [{"open": True, "count": 2}, {"persona": "bob"}, {"persona": "cid"}]}],
+    "cohorts": [
+        {
+            "id": "first",
+            "treatment": "harm",
+            "seats": [{"open": True, "count": 2}, {"persona": "bob"}, {"persona": "cid"}],
+        }
+    ],
 }
-ASKED = ("guesses", "latin", "flats", "blame")
+ASKED = ("quiz", "guesses", "latin", "flats", "blame")
+DRAWN_ON = ("quiz", "guesses", "latin", "others")
 
 
 async def go_on_as_made_up_people_do(people: Sequence[Person]) -> list[dict[str, dict[str, str]]]:
@@ -150,7 +177,7 @@ async def go_on_as_made_up_people_do(people: Sequence[Person]) -> list[dict[str,
             form = page["forms"][0] if page["forms"] else None
             answer = None if form is None else fill_in(form["form"], rng)
             if form is not None and stage_id == "quiz":
-                answer = {"a.says": 1, "b.says": 2}
+                answer = {each["id"]: int(each["title"].rpartition(" ")[2]) for each in page["view"]["questions"]}
             if form is not None and form["ask_id"] is not None:
                 await one.post(f"/v1/me/asks/{form['ask_id']}/answer", {"answer": answer})
             else:
@@ -169,14 +196,16 @@ async def test_all_are_asked_the_rows_of_their_seats(database: Database, tmp_pat
         ways = {row.path: row.stage_ids for row in await ana.lab.rows("SELECT path, stage_ids FROM members")}
         seen = {
             (stage, seat): await ana.as_owner("GET", "/see", params={"stage": stage, "seat": seat})
-            for stage in ("guesses", "flats")
+            for stage in ("quiz", "guesses", "flats")
             for seat in ("c1/m1", "c1/m3")
         }
         plan = await ana.as_owner("GET", "/see", params={"stage": "plans", "seat": "c1/m1"})
-        of_bob = {stage: await ana.prompts("Bob", stage) for stage in ASKED}
+        of_bob = {stage: await ana.prompts("Bob", stage) for stage in (*ASKED, "plans", "others")}
+        about = await ana.data(tmp_path, "answers_about.csv")
 
     had: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for line in sorted((one for one in long if one["stage"] in ASKED), key=lambda one: int(one["place"] or 0)):
+    of_pages = [one for one in long if one["stage"] in ASKED and not one["key"]]
+    for line in sorted(of_pages, key=lambda one: int(one["place"] or 0)):
         had[line["path"], line["stage"]][line["field"]] = line["label"]
     for path, shown in (("c1/m1", of_ana), ("c1/m2", of_eva)):
         assert {stage: [*had[path, stage].items()] for stage in shown} == {
@@ -188,10 +217,24 @@ async def test_all_are_asked_the_rows_of_their_seats(database: Database, tmp_pat
         assert [one["title"] for one in found["page"]["view"]["questions"]] == [*titles.values()]
         assert next(iter(titles.values())) in found["prompt"]["messages"][-1]["content"]
     for line in (one for one in long if one["field"] and not one["key"].startswith("attempt:")):
-        cell = f"{line['stage']}.{line['field']}"
-        assert wide[line["path"]][cell] == line["value"]
-        if line["place"] and line["stage"] != "quiz" and line["stage"] != "flats":
-            assert wide[line["path"]][f"{line['stage']}.{line['row']}.place"] == line["place"]
+        of_line = wide[line["path"]]
+        if line["stage"] != "others":
+            assert of_line[f"{line['stage']}.{line['field']}"] == line["value"]
+        if line["row"] and line["stage"] in (*DRAWN_ON, "plans"):
+            assert of_line[f"{line['stage']}.{line['row']}.place"] == line["place"]
+        if line["stage"] in DRAWN_ON and line["stage"] != "latin":
+            assert of_line[f"{line['stage']}.{line['row']}.anchor"] == line["level.anchor"] != ""
+    assert {row["quiz.passed"] for row in wide.values()} == {"true"}
+    trusted = [line for line in long if line["stage"] == "others"]
+    assert len(trusted) == len(about) == 4 * 3 * 4
+    assert {(line["path"], line["row"], line["value"]) for line in trusted} == {
+        (line["participant"], line["question"].partition(".")[0], line["value"]) for line in about
+    }
+    asked_of_bob = {line["label"].partition(" (")[0] for line in trusted if line["path"] == "c1/m3"}
+    assert len(asked_of_bob) == 4
+    assert all(title in of_bob["others"] for title in asked_of_bob)
+    assert "A big hall." in of_bob["plans"] + str(plan)
+    assert "A small hall." not in of_bob["plans"] + str(plan)
     # A script has no answers in an interview.
     plans = {(line["row"], line["place"]) for line in long if line["stage"] == "plans" and line["row"]}
     assert sorted(place for _, place in plans) == ["1", "2"]

@@ -52,3 +52,16 @@ def test_places_without_a_variable_are_problems() -> None:
         ("stages[0].lines[1]", "`{{who.age}}`"),
         ("stages[0].title", "`{{a b}}`"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1500000.0, "1500000"), (1.5, "1.5"), (3, "3"), (True, "true"), (0.1, "0.1"), ([1.0], "[1.0]")]
+)
+def test_a_number_in_a_text_is_written_as_people_write_it(value: Any, text: str) -> None:
+    assert variables.fill("{{n}} m", {"n": value}) == f"{text} m"
+
+
+def test_braces_in_a_value_are_no_place_when_the_text_is_filled_once_more() -> None:
+    written = variables.fill_before("{{said}} of {{row.what}}, {{ '{{' }}x}}", {"said": "{{row.right}}"})
+
+    assert variables.fill(written, {"row.what": "A", "row.right": "secret"}) == "{{row.right}} of A, {{x}}"

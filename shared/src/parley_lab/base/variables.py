@@ -6,12 +6,13 @@ such are written `{{ '{{' }}`.
 
 import json
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.base.meant_names import meant_by, unknown
+from parley_lab.base.numbers import write_number
 
 Json = Any
 
@@ -42,13 +43,21 @@ def fill_in_part(value: Json, variables: Mapping[str, Json]) -> Json:
     return _fill(value, variables, _WRITTEN_BRACES)
 
 
-def _fill(value: Json, variables: Mapping[str, Json], braces: str) -> Json:
+def fill_before(value: Json, variables: Mapping[str, Json]) -> Json:
+    """Like `fill_in_part`, where the next filling must not take braces in values of these variables for its own."""
+    return _fill(value, variables, _WRITTEN_BRACES, escaped)
+
+
+def _fill(
+    value: Json, variables: Mapping[str, Json], braces: str, write: Callable[[str], str] = lambda text: text
+) -> Json:
+    """write: how the text of a value is inserted."""
     if isinstance(value, str):
-        return _PLACE.sub(lambda place: _filled(place, variables, braces), value) if _BRACES in value else value
+        return _PLACE.sub(lambda place: _filled(place, variables, braces, write), value) if _BRACES in value else value
     if isinstance(value, Mapping):
-        return {key: _fill(part, variables, braces) for key, part in value.items()}
+        return {key: _fill(part, variables, braces, write) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_fill(part, variables, braces) for part in value]
+        return [_fill(part, variables, braces, write) for part in value]
     return value
 
 
@@ -112,17 +121,19 @@ def value_of(name: str, variables: Mapping[str, Json]) -> Json:
 
 
 def as_text(value: Json) -> str:
-    """A value inside a text: texts unchanged, nothing for null, everything else as JSON."""
+    """A value inside a text: texts unchanged, nothing for null, numbers as people write them, all else as JSON."""
     if value is None:
         return ""
+    if isinstance(value, float):
+        return write_number(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _filled(place: re.Match[str], variables: Mapping[str, Json], braces: str) -> str:
+def _filled(place: re.Match[str], variables: Mapping[str, Json], braces: str, write: Callable[[str], str]) -> str:
     if place["braces"]:
         return braces
     value = _look_up(place["name"], variables)
-    return place[0] if value is _UNDEFINED else as_text(value)
+    return place[0] if value is _UNDEFINED else write(as_text(value))
 
 
 def _look_up(name: str, variables: Mapping[str, Json]) -> Json:

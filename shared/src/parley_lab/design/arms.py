@@ -18,7 +18,7 @@ from parley_lab.design import conditions, references, sequences, stand_ins
 from parley_lab.design import treatments as arm
 from parley_lab.design.complaints import translate
 from parley_lab.design.document import json_schema
-from parley_lab.kinds.questions.rows import filled_by_rows
+from parley_lab.kinds.questions.rows import fill_stage, filled_by_rows
 from parley_lab.kinds.stages import parts_of, read_stage
 
 Json = Any
@@ -179,7 +179,7 @@ def _stage(
     replaced = treatment.stages.get(stage.id, {}) if treatment else {}
     # What readers have answered may be nothing.
     nothing = {name: "" for _, name in texts.places(fields) if texts.is_of_reader(name)}
-    filled = texts.fill(fields, {**values, **nothing})
+    filled = fill_stage(fields, {**values, **nothing})
     found = [*texts.problems(fields, values, filled=filled_by_rows(fields)), *_unset(fields, values)]
     try:
         read_stage(filled)

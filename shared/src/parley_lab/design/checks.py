@@ -24,7 +24,7 @@ from parley_lab.design.arms import Arms
 from parley_lab.design.complaints import LANGUAGE_EXPECTED, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
 from parley_lab.design.stand_ins import unknown_persona
-from parley_lab.kinds.questions.rows import filled_by_rows
+from parley_lab.kinds.questions.rows import fill_stage, filled_by_rows
 from parley_lab.kinds.stages import parts_of, read_stage
 
 Json = Any
@@ -389,7 +389,7 @@ def _unreadable_values(parts: _Parts, value: Mapping[str, Json], one: ByPersona)
                 continue
             tried.add(texts.as_text(cell))
             try:
-                read_stage(texts.fill(written[place], {**given, one.id: cell}))
+                read_stage(fill_stage(written[place], {**given, one.id: cell}))
             except ValidationError:
                 found = f"{cell!r}, which {persona_id} has in {one.id!r}"
                 yield Problem(f"stages[{place}]", found, f"a value that its texts with `{{{{{one.id}}}}}` can hold")

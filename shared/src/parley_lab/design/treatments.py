@@ -15,6 +15,7 @@ from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
 from parley_lab.contracts.texts import has_blocks
 from parley_lab.design import conditions
 from parley_lab.design.document import Experiment
+from parley_lab.kinds.questions.rows import fill_stage
 from parley_lab.kinds.stages import AnyStage, parts_of, read_of_everybody, read_stage
 
 Json = Any
@@ -163,10 +164,10 @@ class Resolved(BaseModel):
         known = {**self.variables, **values}
         fields = conditions.filled(fields, _known_of_reader(known, roles))
         try:
-            return read_stage(texts.fill(fields, known), roles=roles)
+            return read_stage(fill_stage(fields, known), roles=roles)
         except ValidationError:
             # A reader's value does not fit into the text; the file was checked without it.
-            return read_stage(texts.fill(fields, {**self.variables, **dict.fromkeys(values, "")}), roles=roles)
+            return read_stage(fill_stage(fields, {**self.variables, **dict.fromkeys(values, "")}), roles=roles)
 
     def persona_for(self, persona_id: str, values: Mapping[str, Json]) -> Persona:
         """A persona with the values of the reader in its texts; names without a value stay as they are."""
@@ -201,7 +202,7 @@ def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Conta
     fields = {one.id: persona_fields(one, treatment) for one in played}
     return Resolved(
         treatment_id=treatment_id,
-        stages=tuple(read_stage(texts.fill(one, known)) for one in stages.values()),
+        stages=tuple(read_stage(fill_stage(one, known)) for one in stages.values()),
         personas={name: Persona.model_validate(fill_persona(one, known)) for name, one in fields.items()},
         variables=values,
         levels=dict(treatment.levels) if treatment else {},

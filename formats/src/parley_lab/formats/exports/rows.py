@@ -13,6 +13,7 @@ from parley_lab.kinds.attendees import attendee
 from parley_lab.kinds.data import COLUMNS_OF_ROWS, Answered, RowAsked
 from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
+from parley_lab.kinds.questions.own_order import without_order
 from parley_lab.kinds.questions.rows import Rows
 from parley_lab.kinds.stages import parts_of
 from parley_lab.views.builder import Facts, People, lab_view
@@ -289,7 +290,7 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
     if not questions:
         line = {**common, "label": "", "attempts": attempts.get(row["key"])}
         said = {**process.get("", {}), **_validity("; ".join(missing.values())), **result, **_mark(marks.get(""))}
-        for field, value in flat("", row["value"]):
+        for field, value in flat("", without_order(row["value"])):
             yield {**line, "field": field, "type": type_of(value), "value": value, **said}
     elif row["key"] == PAGE or not row["has_page"]:
         for one in questions:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Protocol, Self
 
 from pydantic import (
+    Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
     SerializerFunctionWrapHandler,
@@ -17,10 +18,11 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, Problem
-from parley_lab.base.rules import Rule, comparisons
+from parley_lab.base.rules import Rule, comparisons, is_empty
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds.data import COLUMNS_OF_RUN
 from parley_lab.kinds.questions.profiles import bad_attributes
@@ -93,6 +95,9 @@ class AskedOfRows(StageConfig):
     rows: AnyRows | None = None
     """What the questions are asked about, once for each row: a list of rows, or an object with `items` or a `file`, and
     with how rows are drawn. `{{row.name}}` in a question is the row's value in the column `name`."""
+    row_files: SkipJsonSchema[dict[str, str]] = Field(default={}, exclude_if=is_empty)
+    """The names under which the lab stores the files whose names have values of rows, by these names. The lab fills it
+    in."""
     _written: Written | None = PrivateAttr(default=None)
 
     @property
@@ -112,7 +117,7 @@ class AskedOfRows(StageConfig):
         if rows is None:
             return handler(value)
         try:
-            stage = handler({**value, "rows": rows, cls.asked: written_out(rows, written)})
+            stage = handler({**value, "rows": rows, cls.asked: written_out(rows, written, _files_in(value))})
         except ValidationError as error:
             raise placed_in_file(error, rows, cls.asked, len(written)) from None
         return stage._of_rows(rows, written, info.context)
@@ -165,8 +170,13 @@ def _rows_in(value: Json, asked: str) -> tuple[Rows | None, Sequence[Json]]:
     return (rows, written) if is_usable else (None, ())
 
 
-def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Problem]:
-    """`where` is relative to the stage. may_draw: whether the kind draws rows, and not only asks about all of them."""
+def _files_in(value: Mapping[str, Json]) -> Mapping[str, str]:
+    files = value.get("row_files")
+    return files if isinstance(files, Mapping) else {}
+
+
+def rows_problems(stage: AskedOfRows, *, has_profiles: bool = True) -> Iterator[Problem]:
+    """`where` is relative to the stage. has_profiles: whether the kind can draw profiles of attributes, too."""
     if stage.rows is None:
         return
     rows = stage.rows
@@ -174,6 +184,10 @@ def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Prob
         yield Problem("rows.file", "a table", "`items`; or send the table with this file")
     elif not rows.attributes and (rows.never or rows.tasks != 1 or rows.draw != 2):
         yield Problem("rows", "tasks of profiles", "`attributes` beside them; or leave out `tasks`, `draw` and `never`")
+    elif rows.attributes and not has_profiles:
+        yield Problem(
+            "rows.attributes", f"profiles in a {stage.kind}", "a survey, which asks about profiles; or `items`"
+        )
     elif rows.attributes:
         yield from bad_attributes(rows)
         yield from _unknown_columns(stage, rows)
@@ -188,8 +202,6 @@ def rows_problems(stage: AskedOfRows, *, may_draw: bool = True) -> Iterator[Prob
         yield from _bad_levels(rows)
         yield from _unknown_columns(stage, rows)
     yield from _bad_order(rows)
-    if rows.is_drawn and not may_draw:
-        yield Problem("rows", "rows that are drawn", f"rows alone: a {stage.kind} asks everybody about all of them")
 
 
 def _bad_ids(rows: Rows, stage: AskedOfRows) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from parley_lab.base import rules
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import IN_WORDS, Problem
 from parley_lab.contracts.experiment import Document, Slug
+from parley_lab.contracts.media import named_files
 
 Json = Any
 Cell = str | int | float | bool | None
@@ -35,6 +36,9 @@ def is_usual_order(value: object) -> bool:
 
 ROW: Final = texts.OF_ROW
 ID: Final = "id"
+_ASKED: Final = ("questions", "tasks")
+_OF_MEDIUM: Final = ("file", "link")
+_PLACES_OF_MEDIA: Final = (".file", ".link")
 MOST_ASKED: Final = 20_000
 """The limit of questions from rows on one stage, each level of a row counted."""
 LONGEST_ID: Final = 64
@@ -168,13 +172,19 @@ AnyRows = Annotated[Rows, BeforeValidator(_as_rows)]
 """Rows as a list, or with how they are asked."""
 
 
-def written_out(rows: Rows, questions: Sequence[Json]) -> list[Json]:
-    """The questions of each row in each combination of levels, with the row's values: rows first, then combinations."""
-    named_by_texts = (_name_for_texts(values) for _, _, values in row_by_row(rows))
-    return [with_row(question, values) for values in named_by_texts for question in questions]
+def written_out(rows: Rows, questions: Sequence[Json], files: Mapping[str, str]) -> list[Json]:
+    """The questions of each row in each combination of levels, with the row's values: rows first, then combinations.
+
+    files: the names under which the lab stores the files that the questions show, by the names in the file.
+    """
+    named_by_texts = (name_for_texts(values) for _, _, values in row_by_row(rows))
+    written = [with_row(question, values) for values in named_by_texts for question in questions]
+    for _, one in named_files(written) if files else ():
+        one["file"] = files.get(one["file"], one["file"])
+    return written
 
 
-def _name_for_texts(values: Mapping[str, Json]) -> Mapping[str, Json]:
+def name_for_texts(values: Mapping[str, Json]) -> Mapping[str, Json]:
     """Name each value as a whole: a column may have spaces, points and letters that names of variables lack."""
     return {f"{ROW}.{name}": value for name, value in values.items()}
 
@@ -190,16 +200,31 @@ def row_by_row(rows: Rows) -> Iterator[tuple[int, Combination, Mapping[str, Json
 
 
 def with_row(value: Json, row: Mapping[str, Json]) -> Json:
-    """The values with those of the row in their texts; a field that is nothing but an empty cell is left out."""
+    """The values with those of the row in their texts; a field that is nothing but an empty cell is left out, and so is
+    a picture or another medium whose name or address has an empty cell."""
     if isinstance(value, str):
-        if ROW not in value:
+        if "{{" not in value:
             return value
-        filled = texts.fill_in_part(value, row)
+        filled = texts.fill(value, row)
         return None if filled == "" else filled
     if isinstance(value, Mapping):
-        parts = {key: with_row(part, row) for key, part in value.items()}
+        parts = {key: with_row(part, row) for key, part in value.items() if not _shows_nothing(part, row)}
         return {key: part for key, part in parts.items() if part is not None or value[key] is None}
-    return [with_row(part, row) for part in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [with_row(part, row) for part in value if not _shows_nothing(part, row)]
+    return value
+
+
+def _shows_nothing(value: Json, row: Mapping[str, Json]) -> bool:
+    """Whether this is a medium of which the row has none."""
+    named = (value.get(name) for name in _OF_MEDIUM) if isinstance(value, Mapping) else ()
+    return any(has_empty_cell(one, row) for one in named if isinstance(one, str) and ROW in one)
+
+
+def has_empty_cell(text: str, row: Mapping[str, Json]) -> bool:
+    """Whether the text names a column that is empty in this row. row: as texts name its values."""
+    names = (name for _, name in texts.places(text))
+    return any(name in row and texts.as_text(row[name]).strip() == "" for name in names)
 
 
 def in_row(rule: AnyRule, values: Mapping[str, Json], asked: Container[str], here: str) -> AnyRule:
@@ -216,6 +241,16 @@ def in_row(rule: AnyRule, values: Mapping[str, Json], asked: Container[str], her
     return rules.with_each(rule, say)
 
 
+def fill_stage(fields: Mapping[str, Json], variables: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of a stage with variables in their texts. Its rows fill what is asked once more: braces in the value
+    of a variable are no place for a value of theirs."""
+    has_rows = bool(filled_by_rows(fields))
+    return {
+        name: texts.fill_before(part, variables) if has_rows and name in _ASKED else texts.fill(part, variables)
+        for name, part in fields.items()
+    }
+
+
 def filled_by_rows(fields: Json) -> tuple[str, ...]:
     """The first parts of names in a stage's texts that its rows fill."""
     return (ROW,) if isinstance(fields, Mapping) and fields.get("rows") is not None else ()
@@ -228,10 +263,10 @@ def left_empty(stage: Json, where: str) -> Iterator[Problem]:
     listed = rows.get("items") if isinstance(rows, Mapping) else rows
     items = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
     columns, told = {name for item in items for name in item}, set[str]()
-    asked = {name: stage.get(name) for name in ("questions", "tasks")} if items else {}
+    asked = {name: stage.get(name) for name in _ASKED} if items else {}
     for place, name in texts.places_in_part(asked, where):
         column = name.removeprefix(f"{ROW}.")
-        if name == column or column not in columns or column in told:
+        if name == column or column not in columns or column in told or place.endswith(_PLACES_OF_MEDIA):
             continue
         told.add(column)
         empty = [id_of(item, number) for number, item in enumerate(items, 1) if item.get(column) in (None, "")]

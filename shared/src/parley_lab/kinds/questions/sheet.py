@@ -66,9 +66,9 @@ class QuestionPage(AskedOfRows):
         return [*by_row.values()]
 
 
-def problems(stage: QuestionPage, earlier: Sequence[StageConfig], *, may_draw: bool = True) -> Iterator[Problem]:
-    """`where` is relative to the stage. may_draw: whether the kind draws rows."""
-    of_rows = [*rows_problems(stage, may_draw=may_draw)]
+def problems(stage: QuestionPage, earlier: Sequence[StageConfig], *, has_profiles: bool = True) -> Iterator[Problem]:
+    """`where` is relative to the stage. has_profiles: whether the kind can draw profiles of attributes."""
+    of_rows = [*rows_problems(stage, has_profiles=has_profiles)]
     yield from of_rows or in_file(stage, _of_questions(stage, earlier))
 
 

@@ -1,7 +1,6 @@
 """How the questions are put, attempt by attempt, and how scripts answer them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import Any, Final
@@ -14,12 +13,14 @@ from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.models import Hint
 from parley_lab.kinds import Ask, Field, Form, Json, LabView, OwnView, Question, Questions, Substitute, UnusableReply
 from parley_lab.kinds.parts import WithoutAnswer
-from parley_lab.kinds.questions import one as one_question
 from parley_lab.kinds.questions import salvage
 from parley_lab.kinds.questions.answers import PageReply, found_in_words
+from parley_lab.kinds.questions.own_order import without_order
 from parley_lab.kinds.questions.questions import Unfit
-from parley_lab.kinds.scripted import PageScripts, filled, fixed_answers, suggested
-from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of
+from parley_lab.kinds.questions.rows_in_data import with_drawn
+from parley_lab.kinds.questions.scripted_rows import fixed_of, problems_of
+from parley_lab.kinds.scripted import PageScripts, filled, suggested
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of, view_of
 from parley_lab.kinds.stages.comprehension.config import CheckedNumber, CheckedQuestion, ComprehensionStage
 
 _TASK: Final = "Answer every question on what you have read. The answers are checked, and you go on when all are right."
@@ -33,20 +34,26 @@ class ComprehensionQuestions(Questions):
 
     def due(self, view: OwnView) -> list[Ask]:
         """The next attempt of a person or an agent."""
-        me, attempts = view.me, attempts_of(self._stage, view.me, view.own)
+        me, attempts = view.me, attempts_of(self._stage, view)
         is_asked = me.kind == "participant" and me.player != "script"
         return [Ask(me.id, key_of(len(attempts.given) + 1), "attempt")] if is_asked and not attempts.is_over else []
 
     def question(self, view: OwnView, ask: Ask) -> Question | None:
-        return None if number_of(ask.key) is None else Attempt(attempts_of(self._stage, view.me, view.own), view)
+        return None if number_of(ask.key) is None else Attempt(self._stage, view)
+
+    def shown(self, answer: Json) -> Json:
+        """Without the rows that were drawn, which the page has."""
+        return without_order(answer)
 
 
 class Attempt(Question):
     """All questions once more."""
 
-    def __init__(self, attempts: Attempts, view: OwnView) -> None:
-        self._stage = attempts.stage
-        self._attempts = attempts
+    def __init__(self, stage: ComprehensionStage, view: OwnView) -> None:
+        self._of_all = stage
+        self._view = view
+        self._attempts = attempts_of(stage, view)
+        self._stage = self._attempts.stage
         self._me = view.me
 
     def form(self) -> Form:
@@ -66,6 +73,7 @@ class Attempt(Question):
         if not isinstance(answer, Mapping):
             found = Problem("", type(answer).__name__, "an object with one entry per question")
             raise InvalidInput("These answers cannot be used.", [found])
+        answer = without_order(answer)
         stored: dict[str, Json] = {}
         problems: list[Problem] = []
         for asked in self._stage.questions:
@@ -77,16 +85,19 @@ class Attempt(Question):
         problems += [Problem(str(key), "an answer", "no such question here") for key in answer if key not in known]
         if problems:
             raise InvalidInput("Some answers cannot be used.", problems)
-        return stored
+        return self._with_drawn(stored)
+
+    def _with_drawn(self, answers: Mapping[str, Json]) -> dict[str, Json]:
+        return with_drawn(self._of_all, self._view, answers)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
-        """What fits of the replies is the attempt; who could not be asked at all is out."""
+        """The attempt has what fits of the replies; an agent that could not be asked at all is out."""
         if not replies:
             return "drop"
         found = [salvage.of_question(asked, replies) for asked in self._stage.questions]
         missing = {name: reason for each in found for name, reason in (each.missing or {}).items()}
         answers = zip(self._stage.questions, found, strict=True)
-        return Substitute({asked.id: each.value for asked, each in answers}, missing)
+        return Substitute(self._with_drawn({asked.id: each.value for asked, each in answers}), missing)
 
     def news(self) -> str | None:
         """After a wrong attempt only the list of the wrong questions is new to read."""
@@ -98,7 +109,7 @@ class Attempt(Question):
     def hints(self) -> Mapping[str, Hint]:
         """The mock answers as its script says, or rightly without one."""
         has_script = self._me.script_for(self._stage) is not None
-        return suggested(fixed_answers(self._stage, self._me) if has_script else _all_right(self._attempts))
+        return suggested(fixed_of(self._stage, self._me) if has_script else _all_right(self._attempts))
 
 
 class ComprehensionScripts(PageScripts):
@@ -111,26 +122,20 @@ class ComprehensionScripts(PageScripts):
         return None
 
     def problems_of(self, name: str, answer: Json) -> Iterator[Problem]:
-        asked = next((asked for asked in self._stage.questions if asked.id == name), None)
-        if asked is None:
-            yield Problem("", "an answer", "the id of a question of this stage")
-            return
-        try:
-            one_question.check(asked, answer)
-        except InvalidInput as refused:
-            yield from (replace(each, where="") for each in refused.problems)
+        return problems_of(self._stage, name, answer)
 
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         moves: dict[tuple[UUID, str], Json] = {}
         for member in (each for each in view.members if each.player == "script" and each.present):
-            attempts = attempts_of(self._stage, member, view.answers.get(member.id, {}))
+            attempts = attempts_of(self._stage, view_of(view, member))
             if attempts.is_over:
                 continue
             number, questions = len(attempts.given) + 1, attempts.stage.questions
             rng = rng_of(f"{member.path.rpartition('/')[2]}/{key_of(number)}")
             form = Form(tuple(Field(asked.id, asked.form_field()) for asked in questions))
-            given = filled(form, rng, fixed=fixed_answers(self._stage, member))
-            moves[member.id, key_of(number)] = _all_right(attempts) if member.script_for(self._stage) is None else given
+            given = filled(form, rng, fixed=fixed_of(attempts.stage, member))
+            answer = _all_right(attempts) if member.script_for(self._stage) is None else given
+            moves[member.id, key_of(number)] = with_drawn(self._stage, view_of(view, member), answer)
         return moves
 
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from parley_lab.kinds import Json, Member
+from parley_lab.kinds import Json, LabView, Member, OwnView
+from parley_lab.kinds.questions.drawn_rows import asked_of
+from parley_lab.kinds.questions.own_order import without_order
 from parley_lab.kinds.stages.comprehension.config import ComprehensionStage
 
 AGENT_ATTEMPTS: Final = 5
@@ -25,12 +27,17 @@ def number_of(key: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """The answers of one participant so far, attempt by attempt, to the questions of the stage in this arm; `most`: how
-    many there may be."""
+    """The answers of one participant so far, attempt by attempt; `stage` has the questions that the participant is
+    asked. `most`: how many attempts there may be."""
 
     stage: ComprehensionStage
     given: tuple[Mapping[str, Json], ...]
     most: int | None
+
+    @property
+    def answers(self) -> dict[str, Json]:
+        """The last answers, by question; empty before the first attempt."""
+        return dict(without_order(self.given[-1])) if self.given else {}
 
     @property
     def wrong(self) -> list[str]:
@@ -54,7 +61,14 @@ class Attempts:
         return {**last, "attempts": len(self.given), "passed": self.is_passed}
 
 
-def attempts_of(stage: ComprehensionStage, me: Member, own: Mapping[str, Json]) -> Attempts:
-    numbered = sorted(number for key in own if (number := number_of(key)) is not None)
-    most = stage.most_attempts if stage.most_attempts is not None or me.player == "person" else AGENT_ATTEMPTS
-    return Attempts(stage.without_hidden(), tuple(own[key_of(number)] or {} for number in numbered), most)
+def attempts_of(stage: ComprehensionStage, view: OwnView) -> Attempts:
+    numbered = sorted(number for key in view.own if (number := number_of(key)) is not None)
+    is_bounded = stage.most_attempts is not None or view.me.player == "person"
+    most = stage.most_attempts if is_bounded else AGENT_ATTEMPTS
+    given = tuple(view.own[key_of(number)] or {} for number in numbered)
+    return Attempts(asked_of(stage, view).without_hidden(), given, most)
+
+
+def view_of(view: LabView, member: Member) -> OwnView:
+    """The part of the view from which the attempts of a member follow."""
+    return OwnView(me=member, draws=view.draws, own=view.answers.get(member.id, {}))

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
 from parley_lab.base.meant_names import repeated_id
 from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.media import ShownMedium
 from parley_lab.kinds import (
     PAGE,
     Ask,
@@ -32,11 +33,12 @@ from parley_lab.kinds import (
     heading,
 )
 from parley_lab.kinds.data import Answered
-from parley_lab.kinds.questions import one
+from parley_lab.kinds.questions import one, rows_in_data
 from parley_lab.kinds.questions.asked_of_rows import columns_compared, in_file, rows_problems
 from parley_lab.kinds.questions.choices import Option
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions, ComprehensionScripts
-from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, view_of
 from parley_lab.kinds.stages.comprehension.config import CheckedChoice, CheckedQuestion, CheckedText, ComprehensionStage
 
 _OF_PAGE: Final = (
@@ -58,13 +60,15 @@ class ComprehensionData(Data):
         )
 
     def columns(self) -> list[Column]:
-        return [*(column for asked in self._stage.questions for column in asked.columns()), *_OF_PAGE]
+        of_questions = (column for asked in self._stage.questions for column in asked.columns())
+        return [*of_questions, *rows_in_data.columns(self._stage), *_OF_PAGE]
 
     def cells(self, page: Json) -> dict[str, Json]:
         given = page if isinstance(page, Mapping) else {}
-        asked = (asked for asked in self._stage.questions if asked.id in given)
+        asked = (asked for asked in rows_in_data.as_answered(self._stage, given).questions if asked.id in given)
         cells = {name: cell for each in asked for name, cell in each.given_cells(given[each.id]).items()}
-        return {**cells, **{column.name: given[column.name] for column in _OF_PAGE if column.name in given}}
+        of_page = {column.name: given[column.name] for column in _OF_PAGE if column.name in given}
+        return {**cells, **rows_in_data.cells(given), **of_page}
 
     def scored(self) -> list[str]:
         return [asked.id for asked in self._stage.questions]
@@ -72,7 +76,12 @@ class ComprehensionData(Data):
     def answered(self, key: str, answer: Json) -> list[Answered]:
         """The last answers; the table has those before them."""
         given = answer if key == PAGE and isinstance(answer, Mapping) else {}
-        return [one.answered(asked, given[asked.id]) for asked in self._stage.questions if asked.id in given]
+        places = rows_in_data.places_of(given)
+        return [
+            rows_in_data.with_place(one.answered(asked, given[asked.id]), places)
+            for asked in rows_in_data.as_answered(self._stage, given).questions
+            if asked.id in given
+        ]
 
 
 class ShownCheckQuestion(BaseModel):
@@ -82,6 +91,8 @@ class ShownCheckQuestion(BaseModel):
     title: str
     options: list[Option]
     """The options; empty where the answer is written."""
+    media: list[ShownMedium] = Field(default=[], exclude_if=rules.is_empty)
+    """The images, sound, films and links above it."""
 
 
 class ComprehensionPage(PageContent):
@@ -103,7 +114,7 @@ class Comprehension(StageKind[ComprehensionStage]):
     config_model = ComprehensionStage
 
     def problems(self, stage: ComprehensionStage, earlier: Sequence[StageConfig]) -> list[Problem]:
-        of_rows = [*rows_problems(stage, may_draw=False)]
+        of_rows = [*rows_problems(stage, has_profiles=False), *rows_in_data.names_taken(stage)]
         return of_rows or in_file(stage, self._question_problems(stage))
 
     def _question_problems(self, stage: ComprehensionStage) -> list[Problem]:
@@ -123,12 +134,13 @@ class Comprehension(StageKind[ComprehensionStage]):
         return found
 
     def page(self, stage: ComprehensionStage, view: OwnView) -> ComprehensionPage:
-        attempts = attempts_of(stage, view.me, view.own)
+        attempts = attempts_of(stage, view)
         shown = [
             ShownCheckQuestion(
                 id=asked.id,
                 title=asked.title,
                 options=list(asked.options) if isinstance(asked, CheckedChoice) else [],
+                media=[medium.shown for medium in asked.media],
             )
             for asked in attempts.stage.questions
         ]
@@ -139,20 +151,19 @@ class Comprehension(StageKind[ComprehensionStage]):
             most_attempts=attempts.most,
             wrong=attempts.wrong,
             passed=attempts.is_passed if attempts.is_over else None,
-            answers=dict(attempts.given[-1]) if attempts.given else {},
+            answers=attempts.answers,
         )
 
     def prompt(self, stage: ComprehensionStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
-        asked = [f"- {one.told} [{one.hint()}]" for one in stage.without_hidden().questions]
-        questions = Block("\n".join(["Questions on what was to be read:", *asked]))
-        if view.me.kind == "mediator":
-            return [questions]
-        attempts = attempts_of(stage, view.me, view.own)
-        return [questions, Block(_told(attempts, is_over=ask is None))]
+        is_of_reader, attempts = view.me.kind != "mediator", attempts_of(stage, view)
+        questions = (attempts.stage if is_of_reader else stage.without_hidden()).questions
+        asked = [f"- {one.told} [{one.hint()}]" for one in questions]
+        told = [Block("\n".join(["Questions on what was to be read:", *asked]))]
+        return [*told, Block(_told(attempts, is_over=ask is None))] if is_of_reader else told
 
     def completion(self, stage: ComprehensionStage, view: OwnView) -> Completion:
         """Everything is right, or there are no attempts left."""
-        attempts = attempts_of(stage, view.me, view.own)
+        attempts = attempts_of(stage, view)
         if not attempts.is_over:
             wrong = Reason("Not all answers are right yet.", "not_all_right")
             none = Reason("Please answer the questions first.", "answer_first")
@@ -165,6 +176,7 @@ class Comprehension(StageKind[ComprehensionStage]):
             questions=ComprehensionQuestions(stage),
             # Attempts are asked one after another, of people, too; members do not see the attempts of others.
             state=lambda view: {},
+            draws=OrderDraws() if stage.is_drawn_of_rows else None,
             is_each_alone=True,
             data=ComprehensionData(stage),
             scripts=ComprehensionScripts(stage),
@@ -202,7 +214,7 @@ def _told(attempts: Attempts, *, is_over: bool) -> str:
     if not attempts.given:
         return "You answered none of them." if is_over else f"This is your first attempt{_of(attempts)}."
     marks = dict.fromkeys(attempts.wrong, " (not right)")
-    given = attempts.given[-1]
+    given = attempts.answers
     last = [
         f"- {one.title} {one.given_in_words(given.get(one.id))}{marks.get(one.id, '')}"
         for one in attempts.stage.questions
@@ -222,9 +234,8 @@ KIND = Comprehension()
 def rows(stage: ComprehensionStage, view: LabView) -> Iterator[dict[str, Json]]:
     """A line for each answer of each attempt."""
     for member in view.members:
-        attempts = attempts_of(stage, member, view.answers.get(member.id, {}))
-        for number, given in enumerate(attempts.given, start=1):
-            for asked in (asked for asked in stage.questions if asked.id in given):
+        for number, given in enumerate(attempts_of(stage, view_of(view, member)).given, start=1):
+            for asked in (asked for asked in rows_in_data.as_answered(stage, given).questions if asked.id in given):
                 value = given[asked.id]
                 yield {
                     "participant": member.path,

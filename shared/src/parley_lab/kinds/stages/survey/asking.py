@@ -16,7 +16,6 @@ from parley_lab.kinds import (
     Field,
     Form,
     Json,
-    Member,
     OwnView,
     Question,
     Questions,
@@ -28,9 +27,10 @@ from parley_lab.kinds.questions import answers, one, salvage
 from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import ScaleQuestion
 from parley_lab.kinds.questions.own_order import without_order
-from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unfit
+from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion
+from parley_lab.kinds.questions.scripted_rows import fixed_of, problems_of
 from parley_lab.kinds.questions.shown import rule_on_page
-from parley_lab.kinds.scripted import PageScripts, fixed_answers, suggested
+from parley_lab.kinds.scripted import PageScripts, suggested
 from parley_lab.kinds.stages.survey import entries
 from parley_lab.kinds.stages.survey.config import SurveyStage
 from parley_lab.kinds.stages.survey.order import ordered, with_order
@@ -251,13 +251,6 @@ class _OneQuestion(Question):
         return _hints(self.stage.questions)
 
 
-def fixed_of(stage: SurveyStage, me: Member) -> dict[str, Json]:
-    """What the persona's script answers, by question; what it says of a question of the file it says in each row."""
-    fixed = fixed_answers(stage, me)
-    asked = ((one.id, one.row.asks) for one in stage.questions if one.row is not None)
-    return {**{name: fixed[asks] for name, asks in asked if asks in fixed}, **fixed}
-
-
 def _page_reply(reply: BaseModel) -> answers.PageReply:
     if not isinstance(reply, answers.PageReply):
         raise TypeError(f"a reply to a survey is a PageReply, not {type(reply).__name__}")
@@ -293,16 +286,4 @@ class SurveyScripts(PageScripts):
         return fixed_of(self._survey, view.me)
 
     def problems_of(self, name: str, answer: Json) -> Iterator[Problem]:
-        asked = next((question for question in self._survey.questions if name in _names(question)), None)
-        if asked is None:
-            yield Problem("", "an answer", "the id of a question of this survey")
-            return
-        try:
-            asked.answered(answer)
-        except Unfit as unfit:
-            yield Problem("", answers.found_in_words(answer), unfit.expected)
-
-
-def _names(question: BaseQuestion) -> tuple[str, ...]:
-    """By which a script may name the question: its id, and that of a row's question in the file."""
-    return (question.id,) if question.row is None else (question.id, question.row.asks)
+        return problems_of(self._survey, name, answer)

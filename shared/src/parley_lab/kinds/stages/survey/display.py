@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from parley_lab.base import rules
 from parley_lab.kinds import PAGE, Block, Json, OwnView
 from parley_lab.kinds.questions.answers import earlier_pages, possible_questions, together, told_rule
+from parley_lab.kinds.questions.rows_in_data import as_answered
 from parley_lab.kinds.stages.survey.config import SurveyStage
-from parley_lab.kinds.stages.survey.order import as_answered, ordered
+from parley_lab.kinds.stages.survey.order import ordered
 from parley_lab.kinds.stages.survey.page import marks
 
 

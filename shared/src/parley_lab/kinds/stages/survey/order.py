@@ -9,17 +9,9 @@ from typing import Any, Final
 from parley_lab.base import rules
 from parley_lab.base.errors import Problem
 from parley_lab.kinds import Column, Json, OwnView
+from parley_lab.kinds.questions import rows_in_data
 from parley_lab.kinds.questions.choices import OptionsQuestion
-from parley_lab.kinds.questions.drawn_rows import (
-    CHANCE,
-    arrange,
-    asked_of,
-    number_of,
-    profiles_of,
-    row_id_of,
-    with_profiles,
-    with_rows,
-)
+from parley_lab.kinds.questions.drawn_rows import CHANCE, arrange, asked_of, number_of, profiles_of, row_id_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, NumberQuestion
 from parley_lab.kinds.questions.own_order import ORDER, own_chance
 from parley_lab.kinds.questions.questions import BaseQuestion
@@ -153,8 +145,7 @@ def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> d
         order["profiles"] = [list(map(dict, profiles)) for profiles in tasks]
         order["attributes"] = list(tasks[0][0])
     elif stage.is_drawn_of_rows:
-        order["rows"] = list(dict.fromkeys(map(row_id_of, had.questions)))
-        order["levels"] = {one.row.id: dict(one.row.levels) for one in had.questions if one.row and one.row.levels}
+        order |= rows_in_data.drawn_fields(had)
     if stage.shuffle_questions:
         order["questions"] = [one.id for one in had.questions]
     if stage.shuffle_grids:
@@ -163,18 +154,6 @@ def with_order(stage: SurveyStage, view: OwnView, page: Mapping[str, Json]) -> d
     if stage.shuffle_options:
         order["options"] = {one.id: list(one.option_ids) for one in had.questions if isinstance(one, OptionsQuestion)}
     return {**page, ORDER: order}
-
-
-def as_answered(stage: SurveyStage, page: Json) -> SurveyStage:
-    """The stage with the rows that the stored page is about, as they were asked; without drawn rows as it is."""
-    order = page.get(ORDER) if isinstance(page, Mapping) else None
-    if stage.is_drawn_of_rows and isinstance(order, Mapping) and "profiles" in order:
-        # Keys of stored objects keep no order.
-        tasks = [[{name: one[name] for name in order["attributes"]} for one in task] for task in order["profiles"]]
-        return with_profiles(stage, tasks)
-    if not stage.is_drawn_of_rows or not isinstance(order, Mapping) or "rows" not in order:
-        return stage
-    return with_rows(stage, {row_id: order["levels"].get(row_id, {}) for row_id in order["rows"]})
 
 
 def columns(stage: SurveyStage) -> list[Column]:
@@ -187,31 +166,12 @@ def columns(stage: SurveyStage) -> list[Column]:
     of_grids = (
         Column(f"{one.id}.{ORDER_COLUMN}", f"{one.label} (order of rows)", "text", derived=True) for one in grids
     )
-    return [*_columns_of_rows(stage), *of_page, *of_options, *of_grids]
-
-
-def _columns_of_rows(stage: SurveyStage) -> list[Column]:
-    """Of each row its place among those that were asked, and its levels."""
-    rows = stage.rows
-    if rows is None or not stage.is_drawn_of_rows or rows.attributes:
-        return []
-    said = {"place": "The place", **{name: f"The level of {name}" for name in rows.levels}}
-    return [
-        Column(
-            f"{row_id}.{name}", f"{words} of the row {row_id}", "integer" if name == "place" else "text", derived=True
-        )
-        for row_id in rows.ids
-        for name, words in said.items()
-    ]
+    return [*rows_in_data.columns(stage), *of_page, *of_options, *of_grids]
 
 
 def cells(page: Mapping[str, Json]) -> dict[str, Json]:
     order = page.get(ORDER, {})
-    drawn = {
-        f"{row_id}.{name}": cell
-        for place, row_id in enumerate(order.get("rows", ()), start=1)
-        for name, cell in {"place": place, **order["levels"].get(row_id, {})}.items()
-    }
     of_page = {"order": " ".join(order["questions"])} if "questions" in order else {}
     within = {**order.get("options", {}), **order.get("grids", {})}
-    return {**drawn, **of_page, **{f"{name}.{ORDER_COLUMN}": " ".join(ids) for name, ids in within.items()}}
+    of_questions = {f"{name}.{ORDER_COLUMN}": " ".join(ids) for name, ids in within.items()}
+    return {**rows_in_data.cells(page), **of_page, **of_questions}

@@ -1,12 +1,11 @@
 """The data of a survey."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from parley_lab.kinds import PAGE, Column, Data, Json, Label, LabView, Table
-from parley_lab.kinds.data import Answered, RowAsked
-from parley_lab.kinds.questions import one
+from parley_lab.kinds.data import Answered
+from parley_lab.kinds.questions import one, rows_in_data
 from parley_lab.kinds.questions.choices import ChoiceQuestion
 from parley_lab.kinds.questions.own_order import ORDER
 from parley_lab.kinds.questions.profiles import COLUMNS_OF_PROFILES
@@ -35,7 +34,7 @@ class SurveyData(Data):
 
     def cells(self, page: Json) -> dict[str, Json]:
         given = page if isinstance(page, Mapping) else {}
-        asked = order.as_answered(self._stage, page).questions
+        asked = rows_in_data.as_answered(self._stage, page).questions
         answered = [(question, given[question.id]) for question in asked if question.id in given]
         cells = {name: cell for question, answer in answered for name, cell in question.given_cells(answer).items()}
         right = [question.is_correct(answer) for question, answer in answered]
@@ -51,10 +50,10 @@ class SurveyData(Data):
             return [self._of_entry(alone, answer, key)]
         if (row := entries.of_row(self._stage, key)) is not None:
             return [self._of_entry(asked, given[asked.id], key) for asked in row.questions if asked.id in given]
-        places = {row_id: place for place, row_id in enumerate(given.get(ORDER, {}).get("rows", ()), start=1)}
+        places = rows_in_data.places_of(answer)
         return [
-            _placed(one.answered(question, given[question.id], asked_as=self._key_of(question)), places)
-            for question in order.as_answered(self._stage, answer).questions
+            rows_in_data.with_place(one.answered(question, given[question.id], asked_as=self._key_of(question)), places)
+            for question in rows_in_data.as_answered(self._stage, answer).questions
             if question.id in given
         ]
 
@@ -64,14 +63,7 @@ class SurveyData(Data):
         return entries.key_of_row(question.row.id) if is_of_row and question.row else entries.key_of(question)
 
     def _of_entry(self, question: BaseQuestion, answer: Json, key: str) -> Answered:
-        """Of a row that was drawn the page alone knows the place and, of levels and profiles, the words."""
-        line = one.answered(question, answer, asked_as=key)
-        if line.row is None or not self._stage.is_drawn_of_rows:
-            return line
-        row = RowAsked(line.row.id, line.row.question, None)
-        if not line.row.levels and not (self._stage.rows and self._stage.rows.attributes):
-            return replace(line, row=row)
-        return replace(line, label=question.id, text=None, is_correct=None, row=row)
+        return rows_in_data.without_draws(self._stage, one.answered(question, answer, asked_as=key))
 
 
 def profile_rows(stage: SurveyStage, view: LabView) -> Iterator[dict[str, Json]]:
@@ -89,10 +81,3 @@ def profile_rows(stage: SurveyStage, view: LabView) -> Iterator[dict[str, Json]]
                 chosen = None if answer is None else answer == letter
                 shown = {"attribute_order": " ".join(drawn["attributes"]), **profile}
                 yield {"participant": member.path, "task": task, "profile": letter, "chosen": chosen, **shown}
-
-
-def _placed(line: Answered, places: Mapping[str, int]) -> Answered:
-    """The line with the place that the row had for the member."""
-    if line.row is None or line.row.id not in places:
-        return line
-    return replace(line, row=replace(line.row, place=places[line.row.id]))

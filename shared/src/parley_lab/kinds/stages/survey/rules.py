@@ -14,6 +14,7 @@ from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import GridQuestion, GridRow, NumberQuestion, ScaleQuestion
 from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
+from parley_lab.kinds.questions.rows_in_data import names_taken
 from parley_lab.kinds.stages.survey import display, entries
 from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
 from parley_lab.kinds.stages.survey.config import SurveyStage
@@ -32,7 +33,7 @@ class Survey(StageKind[SurveyStage]):
 
     def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = list(sheet.problems(stage, earlier))
-        found += [*_without_rows(stage), *_names_taken(stage)]
+        found += [*_without_rows(stage), *names_taken(stage)]
         found += in_file(stage, [*latin_problems(stage), *_refuse_column_of_order(stage)])
         if stage.ask not in ("all_at_once", "by_row") and stage.totals():
             found.append(
@@ -155,19 +156,6 @@ def _refuse_column_of_order(stage: SurveyStage) -> Iterator[Problem]:
                 if name == ORDER_COLUMN:
                     expected = f"another id: the column `{question.id}.{name}` says in which order the {field} were"
                     yield Problem(f"questions[{index}].{field}[{place}].id", repr(name), expected)
-
-
-def _names_taken(stage: SurveyStage) -> Iterator[Problem]:
-    """Questions of rows with the name of a column that says of the row what was drawn."""
-    if stage.rows is None or not stage.is_drawn_of_rows:
-        return
-    taken = {"place": "at which place the row was", **dict.fromkeys(stage.rows.levels, "which level was drawn")}
-    written = dict.fromkeys(one.row.asks for one in stage.questions if one.row is not None)
-    for index, name in enumerate(written):
-        if name in taken:
-            yield Problem(f"questions[{index}].id", repr(name), f"another id: the column `{name}` says {taken[name]}")
-    if "place" in stage.rows.levels:
-        yield Problem("rows.levels.place", "'place'", f"another name: the column `place` says {taken['place']}")
 
 
 KIND = Survey()

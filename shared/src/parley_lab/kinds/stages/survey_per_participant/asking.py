@@ -25,9 +25,13 @@ from parley_lab.kinds import (
 )
 from parley_lab.kinds.parts import FilledIn, WithoutAnswer
 from parley_lab.kinds.questions import answers, salvage
-from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion, Unfit
+from parley_lab.kinds.questions.drawn_rows import asked_of
+from parley_lab.kinds.questions.own_order import without_order
+from parley_lab.kinds.questions.questions import BaseQuestion, TextQuestion
+from parley_lab.kinds.questions.rows_in_data import with_drawn
+from parley_lab.kinds.questions.scripted_rows import fixed_of, problems_of
 from parley_lab.kinds.questions.shown import rule_on_page
-from parley_lab.kinds.scripted import PageScripts, fixed_answers, suggested
+from parley_lab.kinds.scripted import PageScripts, suggested
 from parley_lab.kinds.stages.survey_per_participant import people
 from parley_lab.kinds.stages.survey_per_participant.config import SurveyPerParticipantStage
 from parley_lab.kinds.stages.survey_per_participant.people import Subject, field_of, key_of, subjects
@@ -58,13 +62,18 @@ class PeopleQuestions(Questions):
         found = next((one for one in subjects(self._stage, view) if key_of(one) == ask.key), None)
         return None if found is None else AboutOne(self._stage, view, found)
 
+    def shown(self, answer: Json) -> Json:
+        """Without the rows that were drawn, which the page has."""
+        return without_order(answer)
+
     def most_replies(self) -> int | None:
         return 1 if self._stage.ask == "all_at_once" else None
 
 
 def is_asked(stage: SurveyPerParticipantStage, view: OwnView) -> bool:
     """Whether there is a question, and a member whom it is about."""
-    return bool(subjects(stage, view)) and bool(answers.possible_questions(stage, answers.earlier_pages(view)))
+    pages = answers.earlier_pages(view)
+    return bool(subjects(stage, view)) and bool(answers.possible_questions(asked_of(stage, view), pages))
 
 
 def check_page(
@@ -80,27 +89,29 @@ def check_page(
     if not isinstance(answer, Mapping):
         found = Problem("", type(answer).__name__, "an object with one entry per person and question")
         raise InvalidInput("These answers cannot be used.", [found])
+    answer, mine = without_order(answer), asked_of(stage, view)
     pages, asked = answers.earlier_pages(view), subjects(stage, view)
     stored: dict[str, Json] = {}
     problems: list[Problem] = []
     for one in asked:
         given, gone = people.about(one.tag, answer), [*people.about(one.tag, dict.fromkeys(missing))]
         try:
-            stored |= people.of_page(one.tag, answers.check(stage, given, pages, gone))
+            stored |= people.of_page(one.tag, answers.check(mine, given, pages, gone))
         except InvalidInput as refused:
             problems += [replace(each, where=field_of(one.tag, each.where)) for each in refused.problems]
     known = {name for one in asked for name in people.of_page(one.tag, people.about(one.tag, answer))}
     problems += [Problem(str(name), "an answer", "no such question here") for name in answer if name not in known]
     if problems:
         raise InvalidInput("Some answers cannot be used.", problems)
-    return stored
+    return with_drawn(stage, view, stored)
 
 
 class _About(Question):
     """What both ways have in common."""
 
     def __init__(self, stage: SurveyPerParticipantStage, view: OwnView) -> None:
-        self._stage = stage
+        self._of_all = stage
+        self._stage = asked_of(stage, view)
         self._view = view
         self._pages = answers.earlier_pages(view)
 
@@ -157,7 +168,10 @@ class AboutAll(_About):
         return kept
 
     def check(self, answer: Json) -> Json:
-        return check_page(self._stage, self._view, answer)
+        return check_page(self._of_all, self._view, answer)
+
+    def _with_drawn(self, page: Mapping[str, Json]) -> dict[str, Json]:
+        return with_drawn(self._of_all, self._view, page)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """Keeps the answers that fit; the others are missing. An agent that gave no reply leaves, with the reason."""
@@ -173,7 +187,7 @@ class AboutAll(_About):
             found = salvage.of_page(self._stage, self._pages, of_one)
             value |= people.of_page(one.tag, found.value)
             missing |= people.of_page(one.tag, found.missing or {})
-        return Substitute(value, missing)
+        return Substitute(self._with_drawn(value), missing)
 
     def filled_in(self, begun: Json, default: Mapping[str, Json]) -> FilledIn | None:
         value: dict[str, Json] = {}
@@ -192,7 +206,7 @@ class AboutAll(_About):
             marks |= people.of_page(one.tag, found.marks)
             missing |= people.of_page(one.tag, found.missing)
         whole = FilledIn(value, marks, missing)
-        return whole if whole.holds_any else None
+        return replace(whole, value=self._with_drawn(value)) if whole.holds_any else None
 
     def written(self, answer: Json) -> str:
         of_each = (people.about(one.tag, answer) for one in subjects(self._stage, self._view))
@@ -241,7 +255,7 @@ class AboutOne(_About):
         return "\n".join(self._typed(answer))
 
     def hints(self) -> Mapping[str, Hint]:
-        fixed = suggested(fixed_answers(self._stage, self._view.me))
+        fixed = suggested(fixed_of(self._stage, self._view.me))
         return {**answers.fitting(self._stage, self.form()), **fixed}
 
 
@@ -258,8 +272,8 @@ def _renamed(rule: Json, tag: str) -> Json:
 
 
 def _fixed(stage: SurveyPerParticipantStage, view: OwnView) -> dict[str, Json]:
-    """What the script of the persona answers, about each the same."""
-    fixed = fixed_answers(stage, view.me)
+    """The answers of the persona's script, the same about each."""
+    fixed = fixed_of(stage, view.me)
     return {name: value for one in subjects(stage, view) for name, value in people.of_page(one.tag, fixed).items()}
 
 
@@ -277,11 +291,4 @@ class PeopleScripts(PageScripts):
         return _fixed(self._survey, view)
 
     def problems_of(self, name: str, answer: Json) -> Iterator[Problem]:
-        asked = next((question for question in self._survey.questions if question.id == name), None)
-        if asked is None:
-            yield Problem("", "an answer", "the id of a question of this stage")
-            return
-        try:
-            asked.answered(answer)
-        except Unfit as unfit:
-            yield Problem("", answers.found_in_words(answer), unfit.expected)
+        return problems_of(self._survey, name, answer)

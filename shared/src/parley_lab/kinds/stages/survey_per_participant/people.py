@@ -6,6 +6,7 @@ from random import Random
 from typing import Final
 
 from parley_lab.kinds import Draws, Json, Member, OwnView
+from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.survey_per_participant.config import SurveyPerParticipantStage
 from parley_lab.kinds.view import View
 
@@ -15,13 +16,20 @@ _ABOUT: Final = "about:"
 
 
 class PeopleDraws(Draws):
-    """Tags members once, when the stage opens: later members answer about the tagged ones, and are no subjects."""
+    """Tags members once, when the stage opens: later members answer about the tagged ones, and are no subjects.
+
+    From one more draw it follows which rows each member is asked about.
+    """
+
+    def __init__(self, stage: SurveyPerParticipantStage) -> None:
+        self._of_rows = OrderDraws() if stage.is_drawn_of_rows else None
 
     def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
-        if drawn.get(TAGS):
-            return dict(drawn)
-        numbers = rng.sample(range(1, 1 + len(members)), len(members))
-        return {TAGS: {str(one.id): f"p{number}" for one, number in zip(members, numbers, strict=True)}}
+        found = dict(drawn)
+        if not found.get(TAGS):
+            numbers = rng.sample(range(1, 1 + len(members)), len(members))
+            found = {TAGS: {str(one.id): f"p{number}" for one, number in zip(members, numbers, strict=True)}}
+        return found if self._of_rows is None else {**found, **self._of_rows.draw(members, drawn, rng)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,11 @@ from parley_lab.kinds import (
     heading,
 )
 from parley_lab.kinds.questions import answers, sheet
+from parley_lab.kinds.questions.drawn_rows import asked_of
 from parley_lab.kinds.questions.numeric_questions import ScaleQuestion
+from parley_lab.kinds.questions.own_order import without_order
 from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
+from parley_lab.kinds.questions.rows_in_data import as_answered
 from parley_lab.kinds.questions.shown import ShownQuestion, shown_questions
 from parley_lab.kinds.stages.survey_per_participant import people
 from parley_lab.kinds.stages.survey_per_participant.asking import PeopleQuestions, PeopleScripts, check_page, is_asked
@@ -58,19 +61,19 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
     config_model = SurveyPerParticipantStage
 
     def problems(self, stage: SurveyPerParticipantStage, earlier: Sequence[StageConfig]) -> list[Problem]:
-        found = list(sheet.problems(stage, earlier, may_draw=False))
+        found = list(sheet.problems(stage, earlier, has_profiles=False))
         if not stage.progress.wait_for_all and stage.progress.min_participants < 2:
             expected = "wait_for_all, or min_participants of 2 or more: who is there at the opening is asked about"
             found.append(Problem("progress", "a stage that waits for nobody", expected))
         return found
 
     def page(self, stage: SurveyPerParticipantStage, view: OwnView) -> SurveyPerParticipantPage:
-        own = view.own.get(PAGE)
+        own = without_order(view.own.get(PAGE))
         shown = [
             {"tag": one.tag, "name": view.me.name if one.is_me else one.name, "avatar": one.avatar, "is_you": one.is_me}
             for one in subjects(stage, view)
         ]
-        questions = shown_questions(stage, answers.earlier_pages(view))
+        questions = shown_questions(asked_of(stage, view), answers.earlier_pages(view))
         given = own if isinstance(own, dict) else {}
         return SurveyPerParticipantPage.model_validate(
             {**heading(stage), "people": shown, "questions": questions, "answers": given}
@@ -83,10 +86,10 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
         if ask is None:
             return [*self._own(stage, view), *self._of_others(stage, view)]
         asked = [one for one in subjects(stage, view) if ask.key in (PAGE, key_of(one))]
-        pages = answers.earlier_pages(view)
-        questions = answers.possible_questions(stage, pages)
+        mine = asked_of(stage, view)
+        questions = answers.possible_questions(mine, answers.earlier_pages(view))
         lines = [f"- {one.told} [{one.asked()}]" for one in questions]
-        lines += answers.together(stage, [one.id for one in questions])
+        lines += answers.together(mine, [one.id for one in questions])
         whom = "\n".join(f"- {one.tag}: {one.name}" for one in asked) if ask.key == PAGE else asked[0].name
         heads = f"The people whom the questions are about:\n{whom}" if ask.key == PAGE else f"About {whom}:"
         before = [] if stage.ask == "independent" else list(self._entries(stage, view))
@@ -110,7 +113,7 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
     def parts(self, stage: SurveyPerParticipantStage) -> Parts:
         return Parts(
             questions=PeopleQuestions(stage),
-            draws=PeopleDraws(),
+            draws=PeopleDraws(stage),
             data=PeopleData(stage),
             scripts=PeopleScripts(stage),
             names_others=True,
@@ -138,22 +141,25 @@ class SurveyPerParticipant(StageKind[SurveyPerParticipantStage]):
         if not isinstance(page, Mapping) or not page:
             yield Block("Your answers about the others: none.")
             return
+        asked = as_answered(stage, page)
         for one in subjects(stage, view):
-            yield _answers(f"Your answers about {one.name}:", stage, people.about(one.tag, page))
+            yield _answers(f"Your answers about {one.name}:", asked, people.about(one.tag, page))
 
     def _entries(self, stage: SurveyPerParticipantStage, view: OwnView) -> Iterator[Block]:
+        mine = asked_of(stage, view)
         for one in subjects(stage, view):
             if (given := view.own.get(key_of(one))) is not None:
-                yield _answers(f"Your answers about {one.name}:", stage, given)
+                yield _answers(f"Your answers about {one.name}:", mine, given)
 
     def _of_others(self, stage: SurveyPerParticipantStage, view: OwnView) -> Iterator[Block]:
         """What the audience of the stage lets the reader see."""
         names = people.names(view)
         for member in (one for one in view.members if one.id in view.shown and one.id != view.me.id):
             page = view.shown[member.id]
+            asked = as_answered(stage, page)
             for tag, name in names.items():
                 if given := people.about(tag, page):
-                    yield _answers(f"Answers of {member.name} about {name}:", stage, given)
+                    yield _answers(f"Answers of {member.name} about {name}:", asked, given)
 
 
 def _answers(title: str, stage: SurveyPerParticipantStage, given: Mapping[str, Json]) -> Block:

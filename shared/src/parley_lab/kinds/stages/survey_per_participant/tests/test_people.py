@@ -128,7 +128,7 @@ def test_what_fits_of_unusable_replies_is_person_by_person() -> None:
 
 
 def test_who_is_there_at_the_opening_is_asked_about_and_no_other() -> None:
-    draws = PeopleDraws()
+    draws = PeopleDraws(stage())
     first = draws.draw([ANA, BEN], {}, Random(1))
 
     later = draws.draw([ANA, BEN, CID], first, Random(2))
