@@ -178,9 +178,9 @@ def test_an_experiment_uses_the_pictures_of_its_rows_in_every_arm() -> None:
 
     named = dict(draft_of(experiment).files)
     assert sorted(named) == [
-        "stages[0].rows.items[0].picture_file",
-        "stages[0].rows.items[1].picture_file",
-        "treatments[1].stages.page.rows.items[0].picture_file",
+        "stages[0].rows.items[0].picture",
+        "stages[0].rows.items[1].picture",
+        "treatments[1].stages.page.rows.items[0].picture",
     ]
     assert list(named.values()) == [file.name for file in reading.files]
     again = read(experiment.model_dump_json(), "study.json", read_medium=content)
@@ -198,6 +198,84 @@ def test_a_picture_that_is_not_there_is_told_at_its_row() -> None:
         "stages[0].rows.items[0].picture",
         "stages[0].rows.items[1].picture",
     ]
+
+
+def shown_in(file: str, rows: str, missing: str = "") -> list[list[str]]:
+    """The names of the pictures that the questions show, of each row in each of its levels; `missing` is not there."""
+
+    def content(name: str) -> bytes:
+        if name == missing:
+            raise InvalidInput("Not there.", [Problem(name, repr(name), "a file")])
+        return b"\x89PNG\r\n\x1a\n" + name.encode()
+
+    study = PICTURES.replace("[{ picture: one.png }, { picture: two.png }]", rows)
+    reading = read(study.replace("{{row.picture}}", file), "study.yaml", read_medium=content)
+    experiment = reading.experiment({})
+    stage = resolve(experiment, None).stage("page")
+    assert isinstance(stage, SurveyStage)
+    names = {one.name: one.content[8:].decode() for one in reading.files}
+    asked = [one for row in stage.variants.values() for one in row]
+    assert {name for _, name in draft_of(experiment).files} == {*names}
+    assert [one.model_dump()["options"][0]["image"] is None for one in asked] == [not one.media for one in asked]
+    return [[names[medium.file or ""] for medium in one.media] for one in asked]
+
+
+def test_a_name_of_a_picture_has_a_value_of_the_row_in_it() -> None:
+    assert shown_in("pictures/{{row.id}}.png", "[{ id: a }, { id: b }]") == [["pictures/a.png"], ["pictures/b.png"]]
+    assert shown_in("{{row.id}}.png", "[{ what: a }, { what: b }]") == [["1.png"], ["2.png"]]
+    assert shown_in("{{row.Bild €}}-{{row.n}}.png", "[{ Bild €: a, n: 2 }]") == [["a-2.png"]]
+
+
+def test_a_row_without_a_picture_shows_none() -> None:
+    rows = '[{ picture: one.png }, { picture: "" }, { what: "x" }]'
+
+    assert shown_in("{{row.picture}}", rows) == [["one.png"], [], []]
+    assert shown_in("old/{{row.picture}}", rows) == [["old/one.png"], [], []]
+
+
+def test_a_picture_is_that_of_the_drawn_level_or_profile() -> None:
+    rows = "{ items: [{ a: x.png, b: y.png }, { a: z.png }], levels: { shown: [a, b] } }"
+
+    assert shown_in("{{row.shown}}", rows) == [["x.png"], ["y.png"], ["z.png"], []]
+    assert shown_in("{{row.a_look}}.png", "{ attributes: { look: [old, new] }, draw: 1 }") == [["old.png"]]
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "missing", "where", "found"),
+    [
+        ("{{row.id}}.png", "[{ id: a }, { id: b }]", "b.png", "stages[0].questions[0].options[0].image.file", "b"),
+        ("{{row.of}}", "[{ id: a, of: a.png }, { id: b, of: c.png }]", "c.png", "stages[0].rows.items[1].of", ""),
+        ("{{row.of}}.png", "[{ id: a }]", "", "stages[0].questions[0].options[0].image.file", ""),
+        ("{{row.of}}", "[{ id: a, of: notes.pdf }]", "", "stages[0].questions[0].media[0].file", "a"),
+    ],
+)
+def test_a_wrong_name_of_a_picture_is_told_with_its_row(
+    file: str, rows: str, missing: str, where: str, found: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        shown_in(file, rows, missing)
+
+    problem = refused.value.problems[0]
+    assert problem.where.partition(" (")[0] == where
+    assert (f", in the row {found}" if found else "") in problem.found
+
+
+def test_an_arm_has_the_pictures_of_its_own_questions_alone() -> None:
+    asked: list[str] = []
+
+    def content(name: str) -> bytes:
+        asked.append(name)
+        return b"\x89PNG\r\n\x1a\n" + name.encode()
+
+    question = '{ id: q, kind: check, title: Q, media: [{ file: "{{row.id}}.jpg.png", alt: A }] }'
+    arms = (
+        "treatments: [{ id: a }, { id: b, stages: { page: { rows: [{ picture: three.png }] } } }, "
+        f"{{ id: c, stages: {{ page: {{ rows: [{{ id: four }}], questions: [{question}] }} }} }}, "
+        f"{{ id: d, stages: {{ page: {{ questions: [{question}] }} }} }}]\n"
+    )
+    read(PICTURES + arms, "study.yaml", read_medium=content).experiment({})
+
+    assert sorted(asked) == ["1.jpg.png", "2.jpg.png", "four.jpg.png", "one.png", "three.png", "two.png"]
 
 
 CELLS = """

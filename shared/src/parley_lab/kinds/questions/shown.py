@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from parley_lab.base import rules
+from parley_lab.contracts.media import ShownMedium
 from parley_lab.kinds import Json
 from parley_lab.kinds.questions.answers import Pages, possible_questions
 from parley_lab.kinds.questions.choices import Option
@@ -22,6 +23,8 @@ class _Shown(BaseModel):
     """The rule by which the page shows it; null when it is shown whatever is answered here."""
     required: bool
     """Whether it must be answered; a box, whether it must be ticked."""
+    media: list[ShownMedium] = Field(default=[], exclude_if=rules.is_empty)
+    """The images, sound, films and links above it."""
 
 
 class ShownText(_Shown):
@@ -90,7 +93,7 @@ def shown_questions(stage: QuestionPage, pages: Pages) -> list[dict[str, Json]]:
 def _as_read(question: BaseQuestion) -> dict[str, Json]:
     """The fields that are written in another way than readers read them: a title may be in parts."""
     bounds = {"minimum": question.least, "maximum": question.most} if isinstance(question, NumberQuestion) else {}
-    return {"title": question.title, **bounds}
+    return {"title": question.title, "media": [one.shown for one in question.media], **bounds}
 
 
 def rule_on_page(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> rules.Rule | None:

@@ -1,6 +1,7 @@
 /** Answers in words: what a member has answered, beside what was asked. */
-import { html } from "../vendor/preact.js";
+import { h, html } from "../vendor/preact.js";
 import { asWords, inWords } from "./as_words.js";
+import { Media, OptionImage } from "./media.js";
 import { say } from "./words.js";
 
 export { asWords, inWords };
@@ -15,10 +16,16 @@ export function Answers({ questions, answers, isRight = {} }) {
   const known = new Set(asked.map((one) => one.name));
   const others = Object.keys(answers).filter((name) => !known.has(name)).map((name) => ({ name, title: inWords(name), question: null }));
   return html`<dl class="answers">${[...asked, ...others].map(({ name, title, question }) => html`<div key=${name}>
-    <dt>${title}</dt>
-    <dd>${question ? answerInWords(question, answers[name]) : asWords(answers[name])}
+    <dt>${question?.media ? h(Media, { media: question.media }) : null}${title}</dt>
+    <dd>${imagesOf(question, answers[name])}${question ? answerInWords(question, answers[name]) : asWords(answers[name])}
       ${name in isRight ? html` <strong class=${isRight[name] ? "right" : "wrong"}>${say(isRight[name] ? "is_right" : "is_wrong")}</strong>` : null}</dd>
   </div>`)}</dl>`;
+}
+
+/** The images of the options that were chosen. @param {any} question @param {any} value */
+function imagesOf(question, value) {
+  const chosen = (question?.options ?? []).filter((/** @type {any} */ one) => one.image && [value].flat().includes(one.id));
+  return chosen.map((/** @type {any} */ one) => h(OptionImage, { key: one.id, image: { address: `/v1/files/${one.image.file}`, alt: one.image.alt } }));
 }
 
 /** @param {any} question @param {any} value @returns {string} */
