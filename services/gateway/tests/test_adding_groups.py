@@ -78,7 +78,9 @@ async def test_no_group_is_added_to_what_does_not_run_or_to_people_who_meet(api:
     ended = await add(api, experiment_id)
 
     assert [one.status_code for one in (unknown, paused, ended)] == [404, 409, 409]
-    assert (await add(api, rooms)).status_code == 422
+    refused = await add(api, rooms)
+    assert refused.status_code == 422
+    assert "For more, raise `count` and start the experiment anew." in refused.json()["detail"]
 
 
 async def test_an_experiment_that_has_not_begun_gets_no_groups(api: Api) -> None:

@@ -60,9 +60,10 @@ async def add_groups(
 
     Raises:
         NotFound: there is no such arm.
-        InvalidInput: no group of the file can be added to, or there would be too many members.
+        InvalidInput: no group of the file can be added to, its groups are made of people who are there, or there would
+            be too many members.
         Paused: the experiment is paused.
-        Conflict: it does not run, or its groups are made of people who are there.
+        Conflict: it does not run.
     """
     # One that has not begun has no draws to lock.
     _require_running((await session.one(_STATUS, {"experiment_id": experiment_id})).status)
@@ -101,7 +102,7 @@ def _patterns(plan: Sequence[CohortAssignment], arm: str | None) -> Mapping[str,
             found.setdefault(arm_of(cohort), cohort)
     # They have numbers of their own.
     if any(cohort.together for cohort in plan):
-        raise Conflict(_MADE_TOGETHER, reason="made_at_a_stage")
+        raise InvalidInput(_MADE_TOGETHER)
     if not found:
         problem = Problem("treatment", repr(arm), "the arm of a group of the file")
         raise InvalidInput("No group of the file is like that.", [problem])
