@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import zipfile
 from typing import Any, Final
 
@@ -26,11 +27,19 @@ TYPED: Final = {"pasted_characters": 0, "keys": 12, "out_of_focus": 0, "seconds"
 PASTED: Final = {"pasted_characters": 40, "keys": 2, "out_of_focus": 1, "seconds": 1.5}
 
 
+async def read_export(api: Api, experiment_id: str) -> dict[str, str]:
+    """The text of each data file."""
+    answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        return {name.rpartition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+
+
+async def rows_of(api: Api, experiment_id: str, file: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((await read_export(api, experiment_id))[file])))
+
+
 async def answers_of(api: Api, experiment_id: str) -> list[dict[str, str]]:
-    exported = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export")
-    with zipfile.ZipFile(io.BytesIO(exported.content)) as archive:
-        (name,) = [one for one in archive.namelist() if one.endswith("answers.csv")]
-        return list(csv.DictReader(io.StringIO(archive.read(name).decode())))
+    return await rows_of(api, experiment_id, "answers.csv")
 
 
 async def say_how(api: Api, token: str) -> int:
@@ -70,9 +79,41 @@ async def test_nothing_is_recorded_where_the_file_does_not_ask_for_it(api: Api) 
 
 async def test_the_page_before_people_join_says_that_it_is_recorded(api: Api) -> None:
     codes = []
-    for record in ("process", None):
-        experiment_id = await api.running(stages=STAGES, record=record)
+    of_one_stage = [STAGES[0], {**STAGES[1], "record": "process"}]
+    arm = {"id": "seen", "stages": {"ask": {"record": "process"}}}
+    for study in ({"record": "process"}, {}, {"stages": of_one_stage}, {"treatments": [arm, {"id": "unseen"}]}):
+        experiment_id = await api.running(**{"stages": STAGES, **study})
         experiment = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()
         codes.append((await api.participant("none", "GET", f"/v1/join/{experiment['join_code']}")).json()["record"])
 
-    assert codes == ["process", None]
+    assert codes == ["process", None, "process", "process"]
+
+
+async def test_how_each_message_came_about_is_in_its_row(api: Api) -> None:
+    talk = {"id": "talk", "kind": "group_chat"}
+    alone = [{"seats": [{"open": True}]}]
+    ids = [await api.running(stages=[{**talk, "record": record}], cohorts=alone) for record in ("process", None)]
+    for experiment_id in ids:
+        token = await api.join(experiment_id)
+        await api.settle(experiment_id)
+        thread = await api.thread(token)
+        for key in ("told", "silent"):
+            if key == "told":
+                body = {"key": f"message:{key}", "questions": {"": PASTED}}
+                told = await api.participant(token, "PUT", "/v1/me/stages/talk/process", json=body)
+                assert told.status_code == 204
+            words = {"text": key, "client_message_id": key}
+            await api.participant(token, "POST", f"/v1/me/threads/{thread}/messages", json=words)
+
+    recorded, other = [await read_export(api, experiment_id) for experiment_id in ids]
+
+    lines = list(csv.DictReader(io.StringIO(recorded["messages.csv"])))
+    assert [{name: line[name] for name in ("text", *PASTED)} for line in lines if line["author_path"]] == [
+        {"text": "told", "pasted_characters": "40", "keys": "2", "out_of_focus": "1", "seconds": "1.5"},
+        {"text": "silent", **dict.fromkeys(PASTED, "")},
+    ]
+    data = json.loads(recorded["data.json"])
+    assert [line.get("process") for line in data["messages"] if line["author_path"]] == [PASTED, None]
+    assert data["answer_processes"] == []
+    assert "keys" not in other["messages.csv"].partition("\n")[0].split(",")
+    assert all("process" not in line for line in json.loads(other["data.json"])["messages"])

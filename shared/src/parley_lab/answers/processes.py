@@ -1,4 +1,4 @@
-"""How an answer of a person came about, where the experiment records it (`record: process`): numbers, no text."""
+"""How answers and messages of people came about, where the experiment records it (`record: process`): no text."""
 
 from collections.abc import Mapping
 from datetime import datetime

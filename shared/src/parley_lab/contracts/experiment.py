@@ -205,7 +205,7 @@ class StageConfig(Document):
     """What people may look back at here once they have gone on; left out: as the experiment says. Prompts of agents
     stay as they are."""
     record: Literal["process"] | None = None
-    """`process`: how each answer came about is recorded here. Left out: as the experiment says."""
+    """`process`: how each answer and message came about is recorded here. Left out: as the experiment says."""
     paste: Paste | None = None
     """Whether people may paste here; left out: as the experiment says."""
     progress: Progress = Progress()

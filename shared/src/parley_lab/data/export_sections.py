@@ -29,6 +29,9 @@ _REACTED: Final = f"""(
     ) AS o
 )"""
 
+OF_MESSAGE: Final = "message:"
+"""Before the key of a message among the keys of answers, for how it came about."""
+
 # The model's name is the one that the endpoint reports, if it does; a call without a reply was answered by no model.
 ANSWERED: Final = "coalesce(k.model_returned, CASE WHEN k.raw <> '' THEN k.model_asked END)"
 _LISTED: Final = """string_agg(DISTINCT {0} COLLATE "C", '; ' ORDER BY {0} COLLATE "C")"""
@@ -64,7 +67,7 @@ OF_MOMENT: Final = """
     WHERE c.experiment_id = :experiment_id
 """
 
-ONLY_WHERE_GIVEN: Final[Mapping[str, tuple[str, ...]]] = {"matches": ("kind",)}
+ONLY_WHERE_GIVEN: Final[Mapping[str, tuple[str, ...]]] = {"matches": ("kind",), "messages": ("process",)}
 """Columns of sections that a row has only with a value."""
 SECTIONS: Final[Mapping[str, str]] = {
     "treatments": f"""
@@ -149,7 +152,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     "answer_processes": f"""
         SELECT m.path AS member_path, x.stage_id AS stage, x.key, x.questions, x.recorded_at
         FROM answer_processes x JOIN members m ON m.id = x.member_id
-        WHERE m.experiment_id = :experiment_id ORDER BY {by("m.path", "x.stage_id", "x.key")}
+        WHERE m.experiment_id = :experiment_id AND x.key NOT LIKE '{OF_MESSAGE}%'
+        ORDER BY {by("m.path", "x.stage_id", "x.key")}
     """,
     "payments": f"""
         SELECT m.path AS member_path, c.path AS cohort_path, x.stage_id AS stage, x.currency, CAST(x.amount AS text) AS
@@ -177,10 +181,13 @@ SECTIONS: Final[Mapping[str, str]] = {
             q.seq AS reply_to_seq, w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text,
             g.reply_to AS reply_to_id, coalesce({_REACTED}, '{{}}') AS reactions, g.audience AS audience_ids,
             g.trigger_key AS trigger_id,
-            o.seq AS trigger_seq, g.explanation, k.endpoint, k.model, g.elapsed_ms, g.created_at
+            o.seq AS trigger_seq, g.explanation, k.endpoint, k.model, g.elapsed_ms, g.created_at,
+            h.questions -> '' AS process
         FROM messages g JOIN threads t ON t.id = g.thread_id JOIN cohorts c ON c.id = t.cohort_id
             LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages q ON q.id = g.reply_to
             LEFT JOIN members w ON w.id = q.member_id LEFT JOIN drafts d ON d.message_id = g.id
+            LEFT JOIN answer_processes h ON h.member_id = g.member_id AND h.stage_id = t.stage_id
+                AND h.key = '{OF_MESSAGE}' || g.client_key
             LEFT JOIN messages o ON o.id
                 = CASE WHEN g.trigger_key LIKE 'message:%' THEN CAST(substr(g.trigger_key, 9) AS uuid) END
             LEFT JOIN LATERAL (

@@ -120,8 +120,9 @@ class Experiment(Document):
     """What people may look back at on stages from which they have gone on. `all`: the whole page, with what was said
     and answered. `texts`: what was there to read. `none`: nothing."""
     record: Literal["process"] | None = None
-    """`process`: how each answer of a person came about is recorded: characters that were pasted, keys, times out of
-    focus, seconds. The page of a `terms_of_service`, and the one before people join, say so."""
+    """`process`: how each answer and message of a person came about is recorded: characters that were
+    pasted, keys, times out of focus, seconds. The page of a `terms_of_service`, and the one before people join, say
+    so."""
     paste: Paste = "allowed"
     """`refused`: people cannot paste into what they write, questions and messages."""
     appearance: Appearance = Appearance()

@@ -48,13 +48,22 @@ class Link:
     secret: UUID | None = field(repr=False)
 
 
+_PLACES_OF_RECORD: Final = ("$.record", "$.stages[*].record", "$.treatments[*].stages.*.record")
+
+
+def _records(place: str) -> str:
+    """Whether the file records how answers come about, as it says at this place, as SQL."""
+    return f"""jsonb_path_exists(e.document, '{place} ? (@ == "process")')"""
+
+
 _FIND = text(
     f"""
     WITH led AS (
         SELECT e.id, CAST(NULL AS uuid) AS cohort_id FROM experiments e WHERE e.join_code = :code
         UNION ALL SELECT c.experiment_id, c.id FROM cohorts c WHERE c.join_code = :code
     )
-    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page, e.document ->> 'record' AS record,
+    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page,
+        CASE WHEN {" OR ".join(map(_records, _PLACES_OF_RECORD))} THEN 'process' END AS record,
         e.language, e.secret,
         EXISTS (
             SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id

@@ -272,6 +272,7 @@ async def _write_tables(
     arms = await _arms(session, experiment.id)
     read_for = ReadFor(arms)
     answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
+    process = rows.PROCESS_COLUMNS if _records_process(arms) else ()
     tables: list[_TableToWrite] = [
         (
             "participants.csv",
@@ -281,15 +282,15 @@ async def _write_tables(
         ),
         (
             "answers.csv",
-            [*rows.ANSWER_COLUMNS, *rows.row_columns(arms), *(rows.PROCESS_COLUMNS if _records_process(arms) else ())],
+            [*rows.ANSWER_COLUMNS, *rows.row_columns(arms), *process],
             reads.answers(session, experiment.id, with_pages=read_for.names_answers),
             lambda row: rows.answer(row, read_for),
         ),
         (
             "messages.csv",
-            rows.MESSAGE_COLUMNS,
+            [*rows.MESSAGE_COLUMNS, *process],
             reads.section(session, "messages", experiment.id, most=most),
-            lambda row: [row],
+            lambda row: [{**row, **row.get("process", {})}],
         ),
         (
             "model_calls.csv",

@@ -348,12 +348,13 @@ class QuestionProcess(Request):
 
 
 class ProcessRequest(Request):
-    """How an answer came about, where the experiment records it."""
+    """How an answer or a message came about, where the experiment records it."""
 
     key: StorableText = Field(max_length=200, examples=[""])
-    """Which answer of the stage: the `key` of its form, empty for the whole page."""
+    """Which answer of the stage: the `key` of its form, empty for the whole page; of a message: `message:` and its
+    `client_message_id`."""
     questions: dict[Annotated[StorableText, Field(max_length=200)], QuestionProcess] = Field(max_length=500)
-    """By question; the entry with an empty name is about the whole form."""
+    """By question; the entry with an empty name is about the whole form, or the message."""
 
 
 class StageTexts(Resource):
@@ -385,7 +386,7 @@ class StagePage(Resource):
     links: bool = False
     """Whether web addresses in the texts of the stage may be followed (`links` in the file)."""
     record: Literal["process"] | None = None
-    """`process`: the page tells how each answer came about (`PUT /v1/me/stages/{id}/process`)."""
+    """`process`: the page tells how each answer and message came about (`PUT /v1/me/stages/{id}/process`)."""
     paste: Literal["allowed", "refused"] = "allowed"
     """Whether texts may be pasted here; a field with an `x-paste` of its own says so itself."""
     answer: Any

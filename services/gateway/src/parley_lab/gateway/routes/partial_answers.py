@@ -43,9 +43,10 @@ async def of_ask(ask_id: UUID, context: InContext, token: MemberToken) -> Partia
     return PartialAnswerResource(answer=found.value, saved_at=found.saved_at)
 
 
-@router.put("/stages/{stage_id}/process", status_code=204, summary="Say how an answer came about")
+@router.put("/stages/{stage_id}/process", status_code=204, summary="Say how an answer or a message came about")
 async def say_process(stage_id: Slug, body: ProcessRequest, context: InContext, token: MemberToken) -> None:
-    """For experiments that record it (`record: process`); of others nothing is stored. Say it before the answer."""
+    """For experiments that record it (`record: process`); of others nothing is stored. Say it before the answer,
+    or with the message."""
     questions = {name: one.model_dump() for name, one in body.questions.items()}
     async with context.database.read() as reading:
         standing = await standings.seen_by(reading, hash_token(token))

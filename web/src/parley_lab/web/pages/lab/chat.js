@@ -16,6 +16,7 @@ import { say, sayOr } from "./words.js";
 
 const LONGEST_MESSAGE = 10_000;
 const LOOK_MS = 20_000;
+const FIELD = "text";
 const REACTIONS = /** @type {const} */ ([["heart", "❤️", "react_heart"], ["thumbs_up", "👍", "react_thumbs_up"]]);
 
 /** @param {{ stage: StageProps, hasReactions: boolean, mayWrite: boolean, whyNot?: string }} props */
@@ -32,9 +33,9 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   const isTranslated = useIsTranslated();
   const [mayTranslate, setMayTranslate] = useState(false);
 
-  /** @param {string} text */
-  function send(text) {
-    outgoing.send(text, answered?.id ?? null);
+  /** @param {string} text @param {import("./process.js").Numbers} [process] */
+  function send(text, process) {
+    outgoing.send(text, answered?.id ?? null, process);
     setSaid(said + 1);
     setAnswered(null);
   }
@@ -57,7 +58,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
           ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
       : null}
     ${h(Typists, { stage })}
-    ${mayWrite ? h(Composer, { mayPaste: stage.page.paste !== "refused", field, draftKey: `draft:${you}:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
+    ${mayWrite ? h(Composer, { mayPaste: stage.page.paste !== "refused", isRecorded: stage.page.record === "process", field, draftKey: `draft:${you}:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
   </section>`;
 }
 
@@ -244,8 +245,11 @@ function Line(props) {
   </article>`;
 }
 
-/** @param {{ mayPaste: boolean, field: any, draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
-function Composer({ mayPaste, field, draftKey, onSend, onType }) {
+/**
+ * @param {{ mayPaste: boolean, isRecorded: boolean, field: any, draftKey: string,
+ *   onSend: (text: string, process?: import("./process.js").Numbers) => void, onType: (text: string | null) => void }} props
+ */
+function Composer({ mayPaste, isRecorded, field, draftKey, onSend, onType }) {
   const [text, setText] = useState(recall(draftKey) ?? "");
   const id = useFieldId();
   const excess = [...text].length - LONGEST_MESSAGE;
@@ -263,7 +267,7 @@ function Composer({ mayPaste, field, draftKey, onSend, onType }) {
     event?.preventDefault();
     if (text.trim() === "" || excess > 0) return;
     onType(null);
-    onSend(text.trim());
+    onSend(text.trim(), process.current?.taken(FIELD));
     setText("");
     forget(draftKey);
   }
@@ -274,10 +278,11 @@ function Composer({ mayPaste, field, draftKey, onSend, onType }) {
   }
 
   const form = useInSight();
+  const process = useProcess(form, isRecorded);
 
   return html`<form class="composer" ref=${form} onSubmit=${send}>
     <label class="hidden" for=${id}>${say("say_something")}</label>
-    <textarea id=${id} ref=${field} rows="2" placeholder=${say("say_something")} value=${text} onKeyDown=${onKeyDown} aria-describedby=${excess > 0 ? `${id}-problem` : undefined}
+    <textarea id=${id} ref=${field} data-field=${FIELD} rows="2" placeholder=${say("say_something")} value=${text} onKeyDown=${onKeyDown} aria-describedby=${excess > 0 ? `${id}-problem` : undefined}
       onPaste=${refusePaste} onDrop=${refusePaste}
       onInput=${(/** @type {any} */ event) => {
         setPasteRefused(false);
@@ -289,6 +294,16 @@ function Composer({ mayPaste, field, draftKey, onSend, onType }) {
     ${isPasteRefused ? html`<p class="problem" role="alert">${say("paste_refused")}</p>` : null}
     ${excess > 0 ? html`<p class="problem" id=${`${id}-problem`}>${say("too_long", { count: excess })}</p>` : null}
   </form>`;
+}
+
+/** Counts how messages come about, where the study records it. @param {{ current: HTMLElement | null }} form @param {boolean} isRecorded */
+function useProcess(form, isRecorded) {
+  const process = useRef(/** @type {ReturnType<typeof import("./process.js").counted> | null} */ (null));
+  useEffect(() => {
+    if (isRecorded) import("./process.js").then(({ counted }) => form.current && (process.current = counted(form.current)), () => {});
+    return () => process.current?.stop();
+  }, []);
+  return process;
 }
 
 /** A part that is in sight stays so when the window changes: a keyboard comes up, or a phone is turned. */

@@ -10,8 +10,9 @@ import { say } from "./words.js";
  *   line?: { code: string, params: Record<string, any> } | null, topic: string | null,
  *   quote: { author: { profile: any } | null, text: string } | null,
  *   reactions: { reaction: string, count: number, member_ids: string[] }[] }} Message
- * @typedef {{ key: string, text: string, replyTo: string | null, error: string, isRefused?: boolean, waitsForCheck?: boolean, after?: number }} Pending
- *   `after`: the newest message when it was said.
+ * @typedef {{ key: string, text: string, replyTo: string | null, error: string, isRefused?: boolean, waitsForCheck?: boolean, after?: number,
+ *   process?: import("./process.js").Numbers }} Pending
+ *   `after`: the newest message when it was said. `process`: how it came about, where the study records it.
  * @typedef {import("./page.js").StageProps} StageProps
  */
 
@@ -167,8 +168,9 @@ export function useOutgoing(stage, messages, onStored) {
   }
 
   /** How long to wait until it is sent again; 0: the lab has decided. @param {Pending} one @returns {Promise<number>} */
-  async function sendOne({ key, text, replyTo }) {
+  async function sendOne({ key, text, replyTo, process }) {
     try {
+      if (process) void sayProcess(key, process);
       const body = { text, client_message_id: key, reply_to: replyTo };
       const message = await stage.api.post(`/v1/me/threads/${thread.id}/messages`, body);
       answered.current.add(message.id);
@@ -188,6 +190,10 @@ export function useOutgoing(stage, messages, onStored) {
       return 0;
     }
   }
+
+  /** No message waits for it. @param {string} key @param {import("./process.js").Numbers} process */
+  const sayProcess = (key, process) =>
+    stage.api.put(`/v1/me/stages/${stage.page.stage_id}/process`, { key: `message:${key}`, questions: { "": process } }).catch(console.error);
 
   useEffect(() => {
     // What a reload has interrupted goes out again.
@@ -210,9 +216,9 @@ export function useOutgoing(stage, messages, onStored) {
   return {
     answerCheck,
     pending: notSaidYet(pending, messages.filter((one) => one.author?.id === you && !answered.current.has(one.id))),
-    /** @param {string} text @param {string | null} replyTo */
-    send(text, replyTo) {
-      change([...all.current, { key: newId(), text, replyTo, error: "", after: newest }]);
+    /** @param {string} text @param {string | null} replyTo @param {import("./process.js").Numbers} [process] */
+    send(text, replyTo, process) {
+      change([...all.current, { key: newId(), text, replyTo, error: "", after: newest, process }]);
       void sendAll();
     },
     /** @param {Pending} one */

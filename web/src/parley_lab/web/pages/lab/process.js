@@ -1,4 +1,4 @@
-/** How an answer comes about: what is pasted, which keys are pressed, how often one looks elsewhere, and how long it takes. */
+/** How an answer or a message comes about: what is pasted, how many keys, how often one looks elsewhere, how long it takes. */
 
 /** @typedef {{ pasted_characters: number, keys: number, out_of_focus: number, seconds: number }} Numbers */
 
@@ -7,15 +7,16 @@ const nothing = () => ({ pasted_characters: 0, keys: 0, out_of_focus: 0, seconds
 
 /**
  * Count what happens in a form whose fields are marked with `data-field`. An entry without a name is about the whole form.
+ * `taken` has the numbers of a field since the last call, for a form that is sent again and again.
  * @param {HTMLElement} form
- * @returns {{ numbers: (fields: string[]) => Record<string, Numbers>, stop: () => void }}
+ * @returns {{ numbers: (fields: string[]) => Record<string, Numbers>, taken: (field: string) => Numbers, stop: () => void }}
  */
 export function counted(form) {
   const since = performance.now();
   /** @type {Map<string, Numbers>} */
   const found = new Map();
   let field = "";
-  let focusedAt = 0;
+  let focusedAt = since;
   const whole = nothing();
   const of = (/** @type {string} */ name) => found.get(name) ?? (found.set(name, nothing()).get(name) ?? nothing());
   const nameOf = (/** @type {EventTarget | null} */ target) => (target instanceof Element ? (target.closest("[data-field]")?.getAttribute("data-field") ?? "") : "");
@@ -32,37 +33,63 @@ export function counted(form) {
     field = "";
   }
 
-  /** @param {FocusEvent} event */
-  function enter(event) {
+  /** @param {EventTarget | null} target */
+  function enter(target) {
     leave();
-    field = nameOf(event.target);
+    field = nameOf(target);
     focusedAt = performance.now();
   }
 
+  const active = () => (form.contains(document.activeElement) ? document.activeElement : null);
   const onKey = (/** @type {Event} */ event) => count(event, (numbers) => void (numbers.keys += 1));
-  const onPaste = (/** @type {ClipboardEvent} */ event) => count(event, (numbers) => void (numbers.pasted_characters += [...(event.clipboardData?.getData("text") ?? "")].length));
-  const onDrop = (/** @type {DragEvent} */ event) => count(event, (numbers) => void (numbers.pasted_characters += [...(event.dataTransfer?.getData("text") ?? "")].length));
-  const onBlur = () => {
+  const onPaste = (/** @type {ClipboardEvent} */ event) => onText(event, event.clipboardData);
+  const onDrop = (/** @type {DragEvent} */ event) => onText(event, event.dataTransfer);
+
+  /** @param {Event} event @param {DataTransfer | null} data */
+  function onText(event, data) {
+    // A text that the page refuses is not pasted.
+    if (!event.defaultPrevented) count(event, (numbers) => void (numbers.pasted_characters += [...(data?.getData("text") ?? "")].length));
+  }
+
+  function onBlur() {
     whole.out_of_focus += 1;
-    if (field !== "") of(field).out_of_focus += 1;
-  };
-  form.addEventListener("keydown", onKey);
-  form.addEventListener("paste", onPaste);
-  form.addEventListener("drop", onDrop);
-  form.addEventListener("focusin", enter);
-  form.addEventListener("focusout", leave);
-  addEventListener("blur", onBlur);
+    // The field loses the focus before the window does, and is the active element still.
+    const name = nameOf(active());
+    if (name !== "") of(name).out_of_focus += 1;
+  }
+
+  const until = new AbortController();
+  const { signal } = until;
+  // Before the field's own handler: the key that sends a message is one of it.
+  form.addEventListener("keydown", onKey, { signal, capture: true });
+  form.addEventListener("paste", onPaste, { signal });
+  form.addEventListener("drop", onDrop, { signal });
+  form.addEventListener("focusin", (event) => enter(event.target), { signal });
+  form.addEventListener("focusout", leave, { signal });
+  addEventListener("blur", onBlur, { signal });
+  enter(active());
+
+  /** @param {string[]} fields */
+  function numbers(fields) {
+    const now = field;
+    leave();
+    field = now;
+    focusedAt = performance.now();
+    const rounded = (/** @type {Numbers} */ one) => ({ ...one, seconds: Math.round(10 * one.seconds) / 10 });
+    const all = Object.fromEntries(fields.map((name) => [name, rounded(found.get(name) ?? nothing())]));
+    return { ...all, "": rounded({ ...whole, seconds: (performance.now() - since) / 1000 }) };
+  }
 
   return {
-    numbers(fields) {
-      const now = field;
-      leave();
-      field = now;
-      focusedAt = performance.now();
-      const rounded = (/** @type {Numbers} */ one) => ({ ...one, seconds: Math.round(10 * one.seconds) / 10 });
-      const all = Object.fromEntries(fields.map((name) => [name, rounded(found.get(name) ?? nothing())]));
-      return { ...all, "": rounded({ ...whole, seconds: (performance.now() - since) / 1000 }) };
+    numbers,
+    taken(name) {
+      /** @type {Record<string, Numbers>} */
+      const { [name]: own } = numbers([name]);
+      const taken = { ...(own ?? nothing()), out_of_focus: whole.out_of_focus };
+      found.clear();
+      Object.assign(whole, nothing());
+      return taken;
     },
-    stop: () => removeEventListener("blur", onBlur),
+    stop: () => until.abort(),
   };
 }
