@@ -163,8 +163,8 @@ CASES: dict[str, Case] = {
     "long": Case(by_text(LONG=message(" " * 2 * LONGEST)), ("LONG", "Short"), calls=5),
     "no_schema": Case(without_schemas, ("One", "Two", "Three")),
     "no_system": Case(without_system, ("One", "Two", "Three")),
-    "ignores": Case(lambda *_: "I would say eight of them.", ("One", "Two"), calls=10),
-    "ignores_forms": Case(ignoring_forms, ("One", "Two"), calls=4),
+    "ignores": Case(lambda *_: "I would say eight of them.", ("One", "Two", "Three"), calls=18),
+    "ignores_forms": Case(ignoring_forms, ("One", "Two", "Three", "Four"), calls=10),
     "silence": Case(
         by_text(
             NULL=said(None, shouldRespond=False),

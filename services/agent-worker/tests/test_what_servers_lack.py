@@ -208,9 +208,29 @@ async def test_a_form_that_is_ignored_is_learned_by_a_reply_that_uses_no_attempt
 
     assert await rehearsed.column("SELECT status FROM members") == ["completed"] * 3
     assert await rehearsed.column("SELECT lack FROM lacks ORDER BY 1") == learned
-    assert await rehearsed.column("SELECT free_calls FROM drafts ORDER BY 1") == [0, 0, len(learned)]
+    assert await rehearsed.column("SELECT free_calls FROM drafts ORDER BY 1") == [len(learned)] * 3
     told = await rehearsed.column("SELECT text FROM alerts WHERE type = 'server_lacks' ORDER BY path")
     assert [text.partition(" (")[0] for text in told] == [f"openai/small {IGNORED[lack]}" for lack in learned]
+
+    await rehearsed.run(reply)
+    assert await rehearsed.column("SELECT free_calls FROM drafts ORDER BY 1") == [0] * 3 + [len(learned)] * 3
+
+
+@pytest.mark.postgres
+async def test_plain_words_once_in_a_while_leave_the_form_to_all_others(rehearsed: Rehearsed) -> None:
+    forms: list[str | None] = []
+
+    def reply(body: dict[str, Any]) -> str | dict[str, Any]:
+        forms.append(body.get("response_format", {}).get("type"))
+        return {"view": 4} if forms[-1] == "json_object" or len(forms) % 3 else "Five, I would say."
+
+    for _ in range(3):
+        await rehearsed.run(reply)
+
+    assert await rehearsed.column("SELECT DISTINCT status FROM members") == ["completed"]
+    assert forms.count("json_object") >= 3
+    assert forms.count("json_schema") == 9
+    assert await rehearsed.column("SELECT lack FROM lacks") == []
 
 
 @pytest.mark.parametrize(

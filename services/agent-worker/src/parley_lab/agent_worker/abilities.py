@@ -1,13 +1,22 @@
 """Keeps what this process has learned about servers of models: their lacks, and how much of a prompt they read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID
 
 import structlog
 
 from parley_lab.agent_worker.attempts import Attempt
-from parley_lab.agent_worker.models.lacking import IGNORED, IN_WORDS, REFUSALS, ignored_in, lack_in, reads_too_little
+from parley_lab.agent_worker.models.lacking import (
+    IGNORED,
+    IN_WORDS,
+    REFUSALS,
+    form_in,
+    ignored_in,
+    lack_in,
+    reads_too_little,
+)
 from parley_lab.agent_worker.models.request_body import request_body
 from parley_lab.agent_worker.told import Told
 from parley_lab.base.clock import Clock
@@ -25,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 SERVER_LACKS: Final = "server_lacks"
 PROMPT_CUT: Final = "prompt_cut"
+SEVERAL: Final = 3
+"""So many drafts whose replies ignore a form show that the server ignores it."""
 
 
 class Abilities:
@@ -38,6 +49,7 @@ class Abilities:
         self._clock = clock
         self._lacks: Mapping[str, frozenset[Lack]] | None = None
         self._told = Told()
+        self._ignored: dict[tuple[str, Lack | None], set[UUID]] = {}
 
     async def look(self) -> None:
         """Read what all processes have learned."""
@@ -52,10 +64,7 @@ class Abilities:
             await self.look()
         model = lease.agent.model
         known = (self._lacks or {}).get(_name(lease), frozenset()) - set(model.lacks)
-        if not known:
-            return lease
-        model = model.model_copy(update={"lacks": tuple(sorted({*model.lacks, *known}))})
-        return replace(lease, agent=lease.agent.model_copy(update={"model": model}))
+        return _lacking(lease, known) if known else lease
 
     async def learn(self, lease: Lease, attempt: Attempt) -> bool:
         """Whether the server refused the call for something that it lacks; then it is not sent again."""
@@ -68,13 +77,26 @@ class Abilities:
         await self._remember(lease, lack, f"{IN_WORDS[lack]} ({_beforehand(lack)}). It said: {attempt.reply.error}")
         return True
 
-    async def learn_ignored(self, lease: Lease, attempt: Attempt) -> bool:
-        """Whether the reply ignores the form that its call asked for; later calls do not ask for it."""
-        lack = ignored_in(_body(attempt), attempt.reply) if _is_direct(lease) else None
+    async def learn_ignored(self, lease: Lease, attempt: Attempt) -> Lease | None:
+        """The lease without the form that its call asked for, where the reply ignores it; None where it does not.
+
+        Any model writes plain words once. Calls for other drafts do without the form, too, once the replies to several
+        drafts have ignored it and none between has kept to it.
+        """
+        if not _is_direct(lease):
+            return None
+        name, body = _name(lease), _body(attempt)
+        if attempt.reply.status == "ok":
+            self._ignored.pop((name, form_in(body)), None)
+            return None
+        lack = ignored_in(body, attempt.reply)
         if lack is None or lack in attempt.request.settings.lacks:
-            return False
-        await self._remember(lease, lack, f"{IGNORED[lack]} ({_beforehand(lack)}).")
-        return True
+            return None
+        ignoring = self._ignored.setdefault((name, lack), set())
+        ignoring.add(lease.draft_id)
+        if len(ignoring) >= SEVERAL:
+            await self._remember(lease, lack, f"{IGNORED[lack]} ({_beforehand(lack)}).")
+        return _lacking(lease, {lack})
 
     async def _remember(self, lease: Lease, lack: Lack, words: str) -> None:
         name, known = _name(lease), self._lacks or {}
@@ -116,6 +138,13 @@ class Abilities:
 def _is_direct(lease: Lease) -> bool:
     """Whether the model is called by OpenAI's chat completions."""
     return lease.provider not in (MOCK_PROVIDER, CREWAI_PROVIDER)
+
+
+def _lacking(lease: Lease, lacks: Set[Lack]) -> Lease:
+    """The lease, with these lacks among the settings of its model, too."""
+    model = lease.agent.model
+    model = model.model_copy(update={"lacks": tuple(sorted({*model.lacks, *lacks}))})
+    return replace(lease, agent=lease.agent.model_copy(update={"model": model}))
 
 
 def _name(lease: Lease) -> str:

@@ -212,7 +212,7 @@ class Thinker:
                 last += 1
                 continue
             await self._abilities.notice(lease, attempt)
-            teaches = await retry_until_done(partial(self._abilities.learn_ignored, lease, attempt))
+            without_form = await retry_until_done(partial(self._abilities.learn_ignored, lease, attempt))
             match await retry_until_done(partial(self._keys.note, lease, way, attempt)):
                 case "waits":
                     return
@@ -235,7 +235,8 @@ class Thinker:
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
             _log_failure(lease, attempt)
-            if teaches:
+            if without_form is not None:
+                lease = without_form
                 await retry_until_done(partial(self._returning.record, lease, attempt, is_free=True))
                 unusable, last = [*unusable, unusable_reply(attempt)], last + 1
                 continue

@@ -85,10 +85,16 @@ def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _form_of(body: Mapping[str, Any]) -> str | None:
-    """How the body asks for the form of the reply, by OpenAI's names; a tool that takes it is `json_object`."""
+def form_in(body: Mapping[str, Any]) -> Lack | None:
+    """How the body asks for the form of the reply, by OpenAI's names; a tool that takes it is `json_object`.
+
+    Servers may lack each of them. None: only the prompt asks for a form.
+    """
     form = _part(body, "response_format") or _part(_part(body, "output_config"), "format")
-    return form.get("type") or ("json_object" if "tool_choice" in body else None)
+    kind = form.get("type") or ("json_object" if "tool_choice" in body else None)
+    if kind == "json_schema":
+        return "json_schema"
+    return "json_object" if kind == "json_object" else None
 
 
 def _is_lacking(name: str, words: str) -> bool:
@@ -98,10 +104,7 @@ def _is_lacking(name: str, words: str) -> bool:
 
 
 def _lack_of_form(body: Mapping[str, Any], words: str) -> Lack | None:
-    kind = _form_of(body)
-    if kind not in ("json_schema", "json_object") or _FORM.search(words) is None:
-        return None
-    return "json_schema" if kind == "json_schema" else "json_object"
+    return None if _FORM.search(words) is None else form_in(body)
 
 
 def _lack_of_roles(messages: Sequence[Mapping[str, str]], words: str) -> Lack | None:
@@ -121,18 +124,15 @@ def ignored_in(body: Mapping[str, Any], reply: ModelReply) -> Lack | None:
 
     A server that keeps to a form writes nothing beside it.
     """
-    kind = _form_of(body)
     is_whole = reply.status == "invalid" and reply.finish_reason not in (CUT_OFF, None)
-    if kind not in ("json_schema", "json_object") or not is_whole or reply.parsed is not None:
+    if not is_whole or reply.parsed is not None:
         return None
     try:
         said = after_thoughts(reply.words)
     except OpenThought:
         # No form holds for thoughts.
         return None
-    if not said.strip() or "{" in said:
-        return None
-    return "json_schema" if kind == "json_schema" else "json_object"
+    return form_in(body) if said.strip() and "{" not in said else None
 
 
 def reads_too_little(reply: ModelReply, sent_tokens: int) -> bool:
