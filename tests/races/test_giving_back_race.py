@@ -10,6 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from parley_lab.agent_worker.models.mock import MockModel
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.members.standings import lock_standing
@@ -141,3 +143,66 @@ async def look(lab: DrainLab, member_id: UUID, was_given: list[Any]) -> str:
         assert any(deeds.values())
         assert was_given == [False, False]
     return str(found.player)
+
+
+class Slow(MockModel):
+    """Thinks until it may say these words."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words = words
+        self.asked, self.may_say = asyncio.Event(), asyncio.Event()
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.asked.set()
+        await self.may_say.wait()
+        return ModelReply(status="ok", parsed={"why": self.words}, raw=self.words, model_returned="slow")
+
+
+async def test_a_call_from_before_the_return_is_not_that_of_the_agent_who_plays_on_next(database: Database) -> None:
+    lab = DrainLab(database, models={MOCK_PROVIDER: MockModel()})
+    experiment_id = await lab.start(FILE.format(seed=1, stage=STAGES["a page"]))
+    member_id, _ = await lab.join(experiment_id)
+    await lab.join(experiment_id)
+    await lab.drain()
+    models = [Slow("In vain."), Slow("Because.")]
+
+    async def begin(model: Slow) -> asyncio.Task[None]:
+        """An agent plays on, and its model is asked."""
+        lab.clock.advance(1)
+        async with database.transaction() as session:
+            assert await stand_in(session, await lock_standing(session, member_id), "helper", lab.clock.now())
+        await lab.step(member_id)
+        (draft,) = await lab.rows("SELECT id FROM drafts WHERE state = 'wanted'")
+        work = asyncio.create_task(a_thinker(lab, model).work_on(draft.id))
+        await model.asked.wait()
+        return work
+
+    first = await begin(models[0])
+    lab.clock.advance(1)
+    async with database.transaction() as session:
+        assert await give_back(session, member_id, lab.clock.now())
+    second = await begin(models[1])
+    for model, work in zip(models, (first, second), strict=True):
+        model.may_say.set()
+        await work
+
+    calls = await lab.rows("SELECT attempt, status, raw FROM model_calls ORDER BY attempt, status")
+    assert [(row.attempt, row.status, row.raw) for row in calls] == [
+        (1, "lost", None),
+        (1, "ok", "In vain."),
+        (2, "ok", "Because."),
+    ]
+    (answer,) = await lab.rows("SELECT value FROM answers WHERE member_id = :id AND valid", id=member_id)
+    assert answer.value == {"why": "Because."}
+
+
+def a_thinker(lab: DrainLab, model: MockModel) -> Thinker:
+    return Thinker(
+        database=lab.database,
+        models={MOCK_PROVIDER: model},
+        prompts=lab.prompts,
+        clock=lab.clock,
+        settings=WorkerSettings(),
+        later=lambda delay, work: lab.later.append((delay, work)),
+    )

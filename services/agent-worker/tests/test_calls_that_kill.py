@@ -210,9 +210,9 @@ async def test_calls_in_flight_at_a_kill_are_in_the_data_as_lost_and_use_up_no_a
     await work(lab, model, thinker, deadly)
 
     calls = await lab.rows("SELECT status, part, attempt FROM model_calls ORDER BY status, part")
-    assert [(call.status, call.attempt) for call in calls] == [("lost", 1), ("lost", 1), ("ok", 1)]
+    assert [(call.status, call.attempt) for call in calls] == [("lost", 1), ("lost", 2), ("ok", 3)]
     assert len({call.part for call in calls}) == 3
-    assert model.asked[0].endswith("/call:1")
+    assert model.asked[0].endswith("/call:3")
 
 
 async def test_no_call_is_made_for_a_study_that_was_paused_while_it_waited_to_go_alone(database: Database) -> None:

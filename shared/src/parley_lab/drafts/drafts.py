@@ -16,6 +16,7 @@ from parley_lab.contracts.agent_config import AgentConfig
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.hints import ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, in_sql
+from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.drafts.calls import INSERT_CALL
 from parley_lab.kinds import PAGE, Ask, UnusableReply
 from parley_lab.members.standings import stage_for
@@ -44,6 +45,8 @@ class Lease:
     provider: str
     attempts: int
     calls_made: int
+    last_number: int
+    """The highest number of a call, those that were lost included."""
     free_calls: int
     """How many of them used up no attempt."""
     is_repeated: bool
@@ -76,6 +79,16 @@ class Lease:
     def attempts_left(self) -> int:
         """How many more calls may fail."""
         return max(0, self.agent.model.max_attempts - (self.calls_made - self.free_calls))
+
+    @property
+    def may_have_lost_a_call(self) -> bool:
+        """Whether a call may have been sent, and paid, of which no one knows."""
+        return self.was_lost and self.provider != MOCK_PROVIDER
+
+    @property
+    def first_number(self) -> int:
+        """The number of its first call. A call that was lost keeps its own: its worker may record it still."""
+        return self.last_number + 1 + self.may_have_lost_a_call
 
     @property
     def ask(self) -> Ask:
@@ -146,18 +159,20 @@ _LEASE = text(
             WHERE w.id = ANY (d.lost_with) AND {_HAS_ENDED}) END AS times_lost,
         d.alone_with IS NOT NULL AND EXISTS (SELECT FROM workers w
             WHERE w.id = d.alone_with AND w.id = ANY (d.lost_with) AND {_HAS_ENDED}) AS has_ended_worker,
-        before.calls_made, before.is_repeated, greatest(before.first_called_at, d.tried_since) AS first_called_at
+        before.calls_made, before.last_number, before.is_repeated,
+        greatest(before.first_called_at, d.tried_since) AS first_called_at
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry,
         mine x JOIN verdict v ON v.id = x.id LEFT JOIN leased d ON d.id = x.id
         LEFT JOIN members m ON m.id = d.member_id LEFT JOIN experiments e ON e.id = m.experiment_id
         LEFT JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
-        CROSS JOIN LATERAL (SELECT count(*) AS calls_made,
-                count(*) FILTER (WHERE d.tried_since IS NULL OR x.started_at > d.tried_since) > 0 AS is_repeated,
-                CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at, m.resumed_at, (
-                    SELECT o.resumed_at FROM members o
+        CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE x.part = '') AS calls_made,
+                coalesce(max(x.attempt), 0) AS last_number, coalesce(bool_or(x.part = ''
+                    AND (d.tried_since IS NULL OR x.started_at > d.tried_since)), false) AS is_repeated,
+                CASE WHEN bool_or(x.part = '') THEN greatest(min(x.started_at) FILTER (WHERE x.part = ''),
+                    e.resumed_at, m.resumed_at, (SELECT o.resumed_at FROM members o
                     WHERE o.experiment_id = m.experiment_id AND t.scope = 'private:' || o.path)) END AS first_called_at
-            FROM model_calls x WHERE x.draft_id = d.id AND x.part = '') before
+            FROM model_calls x WHERE x.draft_id = d.id) before
     """  # noqa: S608 - put together from constants
 )
 _WAIT_FOR = text("SELECT id FROM drafts WHERE id = :draft_id FOR NO KEY UPDATE")
@@ -191,15 +206,8 @@ async def lease_many(
 
     The drafts that were passed over come second: another worker holds them, or they are pointless and to be closed.
     """
-    params = {
-        "draft_ids": list(draft_ids),
-        "owner": owner,
-        "now": now,
-        "until": until,
-        "worker": worker,
-        "may_close": False,
-    }
-    rows = await session.all(_LEASE, params)
+    params = {"draft_ids": [*draft_ids], "owner": owner, "now": now, "until": until, "worker": worker}
+    rows = await session.all(_LEASE, {**params, "may_close": False})
     leased = {
         row.looked_at: None if row.id is None else await _lease_or_closing(session, row, owner, now)
         for row in rows
@@ -229,6 +237,7 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         provider=row.provider,
         attempts=row.attempts,
         calls_made=row.calls_made,
+        last_number=row.last_number,
         free_calls=row.free_calls,
         is_repeated=row.is_repeated,
         first_called_at=row.first_called_at if row.calls_made else None,
@@ -477,8 +486,6 @@ async def give_back(
 
 
 _VOID = text("UPDATE drafts SET lease_until = :now WHERE state = 'thinking'")
-
-
 _ALL_ENDED = text("UPDATE workers SET believed_until = seen_at WHERE believed_until > seen_at")
 
 

@@ -21,6 +21,8 @@ from parley_lab.store.session import ReadSession, Session
 from parley_lab.talk.conversation import advance_thread
 
 BACK: Final = "the person is back"
+CALLED_OFF: Final = "The person came back with this call in hand. It may have been sent and paid."
+"""The error of a call that has its number from then on: an agent that goes on with its draft makes another one."""
 
 # Before the thread, as where a reply is stored: it holds its draft when it takes the lock of its thread.
 _LOCK_THOUGHTS: Final = text(
@@ -56,6 +58,17 @@ _GIVE_BACK: Final = text(
     ), begun AS (
         UPDATE partial_answers SET outcome = NULL
         WHERE member_id = :member_id AND stage_id = :stage_id AND outcome = 'not_sent'
+    ), lost AS (
+        INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_mode, settings, prompt,
+            prompt_hash, status, error, started_at, finished_at)
+        SELECT gen_random_uuid(), d.id, 'lost:back:' || k.number, k.number,
+            d.path || '/call:' || k.number || '/lost:back:' || k.number, d.provider,
+            coalesce(m.agent_config #>> '{model,model}', ''), e.model_mode, '{}', '[]', '', 'lost',
+            :called_off, :now, :now
+        FROM drafts d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
+            CROSS JOIN LATERAL (SELECT coalesce(max(x.attempt), 0) + 1 AS number
+                FROM model_calls x WHERE x.draft_id = d.id) k
+        WHERE d.member_id = :member_id AND d.state = 'thinking'
     ), drafts AS (
         UPDATE drafts SET state = 'cancelled', reason = :reason, lease_owner = NULL, lease_until = NULL,
             closed_at = :now
@@ -100,12 +113,20 @@ async def give_back(session: Session, member_id: UUID, now: datetime) -> bool:
         row = await session.one(_SITTING, {"member_id": member_id})
     if row.has_acted:
         return False
-    back = {"token_hash": row.token_hash, "number": row.number, "stage_id": stage.id, "reason": BACK, "now": now}
+    back = {"token_hash": row.token_hash, "number": row.number, "stage_id": stage.id, "now": now}
     # Of people, only what is shared is asked by asks: their page is not.
     has_own_asks = parts_of(stage).state is None
     stage_ids = await _whole_way(session, standing)
     await session.run(
-        _GIVE_BACK, {"member_id": member_id, "has_own_asks": has_own_asks, "stage_ids": stage_ids, **back}
+        _GIVE_BACK,
+        {
+            **back,
+            "member_id": member_id,
+            "has_own_asks": has_own_asks,
+            "stage_ids": stage_ids,
+            "reason": BACK,
+            "called_off": CALLED_OFF,
+        },
     )
     record_of(
         session, standing, "member.returned", {"player": "person"}, now, cause="request", actor="lab", audience=[]

@@ -214,7 +214,7 @@ def _finished_at(lease: drafts.Lease, attempt: Attempt) -> datetime:
 
 def lost_call(lease: drafts.Lease, now: datetime) -> dict[str, Any]:
     """The row of the call that was in hand when the lease before this one ran out. It uses up no attempt."""
-    number, part = lease.calls_made + 1, f"lost:{lease.attempts}"
+    number, part = lease.last_number + 1, f"lost:{lease.attempts}"
     path = f"{lease.path}/call:{number}/{part}"
     return {
         **dict.fromkeys(("model_returned", "endpoint", "prompt_pieces", "raw", "details", "parsed", "read_as")),

@@ -135,7 +135,7 @@ class Calling:
             Closed: there is no room.
         """
         account = _account(lease)
-        path = _call_path(lease, lease.calls_made + 1)
+        path = _call_path(lease, lease.first_number)
         wait = self._limiter.closed_seconds(account, lease.agent.model.model, path)
         if wait > self._settings.limit_patience_seconds:
             raise Closed(account, wait)
@@ -207,7 +207,7 @@ class Calling:
             RetriesSpent: it would be one repetition too many.
         """
         account, now = _account(lease), self._clock.now()
-        is_first = number == lease.calls_made + 1
+        is_first = number == lease.first_number
         is_repetition = is_first and _is_repetition(lease, is_a_try)
         if is_repetition and not self._budget.take(account, now):
             raise self._refuse_repetition(lease)
@@ -253,7 +253,7 @@ class Calling:
             CallsSpent: it has used up its limit of calls.
         """
         was_long_ago = monotonic() - looked_at > LONGEST_UNLOOKED_SECONDS
-        has_waited = number > lease.calls_made + 1 or was_long_ago or _goes_alone(lease)
+        has_waited = number > lease.first_number or was_long_ago or _goes_alone(lease)
         if has_waited and not await self._goes_on(lease):
             raise Held
         is_counted = lease.has_call_limit and lease.provider != MOCK_PROVIDER

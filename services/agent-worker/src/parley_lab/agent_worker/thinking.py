@@ -113,7 +113,7 @@ class Thinker:
 
     async def _see_leased_through(self, lease: drafts.Lease) -> None:
         await failpoint("draft.leased")
-        if lease.was_lost and lease.provider != MOCK_PROVIDER:
+        if lease.may_have_lost_a_call:
             await retry_until_done(partial(self._returning.record_lost, lease))
         if lease.times_lost > MOST_LOST and lease.has_ended_worker:
             reason = f"its call ended {lease.times_lost} workers, the last one with nothing else in hand"
@@ -198,7 +198,7 @@ class Thinker:
         looked_at = monotonic()
         unusable, count = await self._said_in_vain(lease)
         budget = lease.agent.prompt_token_budget or default_budget(lease.agent.model.model)
-        number, last = lease.calls_made, lease.calls_made + lease.attempts_left
+        number, last = lease.first_number - 1, lease.first_number - 1 + lease.attempts_left
         while number < last:
             number += 1
             lease = await retry_until_done(partial(self._abilities.with_lacks, lease))
