@@ -66,6 +66,46 @@ async def test_conversations_beyond_the_first_page_come_on_a_press(desk: Browser
     await expect(page.get_by_role("button", name="Show more")).to_have_count(0)
 
 
+async def many_events(route: Route) -> None:
+    """The latest events of a member as if there were so many, each like the first one."""
+    asked = {name: int(one[0]) for name, one in parse_qs(urlsplit(route.request.url).query).items()}
+    end = asked.get("before", A_PAGE + 21)
+    start = max(1, end - asked.get("limit", A_PAGE))
+    answer = await route.fetch(url=route.request.url.split("?")[0])
+    first = (await answer.json())["events"][0]
+    rows = [{**first, "seq": seq} for seq in reversed(range(start, end))]
+    await route.fulfill(response=answer, json={"events": rows, "next_before": start if start > 1 else None})
+
+
+async def many_words(route: Route) -> None:
+    """A test chat of three messages, of which a page has one."""
+    asked = parse_qs(urlsplit(route.request.url).query)
+    seq = int(asked.get("after_seq", ["0"])[0]) + 1
+    said = {"id": f"{seq:032x}", "seq": seq, "author": "you", "text": f"Word {seq}", "reply": "given", "failure": None}
+    chat = {"persona_id": "long", "is_awaiting_reply": False, "messages": [said]}
+    await route.fulfill(json={**chat, "next_after_seq": seq if seq < 3 else None})
+
+
+async def test_what_is_beyond_the_first_page_of_a_story_or_a_test_chat_can_be_read(
+    desk: BrowserContext, lab: RunningLab
+) -> None:
+    experiment_id, _ = begin_talk(lab)
+    member = lab.ask("GET", f"/v1/experiments/{experiment_id}/members")["members"][0]["id"]
+    lab.ask("PUT", "/v1/personas/long", {"profile": {"name": "Long"}, "text": "You talk a lot."})
+    page = await signed_in(desk, lab)
+    await page.route("**/v1/members/*/events*", many_events)
+    await page.route("**/v1/personas/long/chat*", many_words)
+    await page.goto(f"/console/e/{experiment_id}?member={member}")
+    story = page.locator(".c-story li")
+    await expect(story).to_have_count(A_PAGE)
+
+    await page.get_by_role("complementary").get_by_role("button", name="Show more").click()
+
+    await expect(story).to_have_count(A_PAGE + 20)
+    await page.goto("/console/personas/long")
+    await expect(page.get_by_role("log").get_by_role("listitem")).to_have_count(3)
+
+
 async def test_a_conversation_of_the_chosen_group_and_stage_shows_its_last_words_in_the_list(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

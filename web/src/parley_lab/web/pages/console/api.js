@@ -117,14 +117,14 @@ const MOST_ITEMS = 1000;
 /** So many of a list, and whether there are more. @param {string} path @param {string} name of the list in the answer @param {number} most @returns {Promise<{ found: any[], hasMore: boolean }>} */
 export async function some(path, name, most) {
   const found = [];
-  let after = null;
+  let [after, before] = [null, null];
   do {
-    const rest = query({ limit: Math.min(MOST_ITEMS, most - found.length), after });
+    const rest = query({ limit: Math.min(MOST_ITEMS, most - found.length), after, before });
     const page = await get(path.includes("?") ? `${path}&${rest.slice(1)}` : path + rest);
     found.push(...page[name]);
-    after = page.next_after ?? null;
-  } while (after !== null && found.length < most);
-  return { found, hasMore: after !== null };
+    [after, before] = [page.next_after ?? null, page.next_before ?? null];
+  } while ((after ?? before) !== null && found.length < most);
+  return { found, hasMore: (after ?? before) !== null };
 }
 
 /** Every page of a list. @param {string} path @param {string} name of the list in the answer @param {number} [most] @returns {Promise<any[]>} */

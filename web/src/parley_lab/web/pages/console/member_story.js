@@ -25,10 +25,9 @@ function useNews({ board, member }, again) {
 
 /** @param {Props} props */
 export function Story(props) {
-  const { member } = props;
-  const loaded = useLoaded(() => get(`/members/${member.id}/events?limit=100`), [member.id]);
+  const loaded = useList(`/members/${props.member.id}/events`, "events");
   useNews(props, loaded.again);
-  return h(Loaded, { of: loaded, show: ({ events }) => html`<ol class="c-story">${events.map((/** @type {any} */ one) => html`<li><time class="c-small" datetime=${one.at}>${atTime(one.at)}</time> ${saidOfEvent(one, props.board.about.stages)}</li>`)}</ol>` });
+  return h(Loaded, { of: loaded, show: ({ found, hasMore }) => html`<ol class="c-story">${found.map((/** @type {any} */ one) => html`<li><time class="c-small" datetime=${one.at}>${atTime(one.at)}</time> ${saidOfEvent(one, props.board.about.stages)}</li>`)}</ol>${hasMore ? h(Press, { onPress: loaded.more, children: t("Show more") }) : null}` });
 }
 
 /** @param {any} event @param {any[]} stages */

@@ -5,18 +5,29 @@ import { change } from "./confirm.js";
 import { Failure, Field, Loaded, Press, Switch, useLoaded, useOneRun, useRequestKey } from "./ui.js";
 import { t } from "./words.js";
 
+/** The chat with all that was said: a page of it ends with its thousandth message. @param {string} path */
+async function whole(path) {
+  const chat = await get(path);
+  for (let next = chat.next_after_seq; next !== null; ) {
+    const rest = await get(`${path}?after_seq=${next}`);
+    chat.messages.push(...rest.messages);
+    [next, chat.is_awaiting_reply] = [rest.next_after_seq, rest.is_awaiting_reply];
+  }
+  return chat;
+}
+
 /** @param {{ id: string }} props */
 export function Chat({ id }) {
   const path = `/personas/${encodeURIComponent(id)}/chat`;
   const [text, setText] = useState("");
   const [mode, setMode] = useState("mock");
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  const loaded = useLoaded(() => get(path), [id]);
+  const loaded = useLoaded(() => whole(path), [id]);
   const isAwaited = loaded.data?.is_awaiting_reply === true;
   useEffect(() => {
     let isOver = false;
     const wait = async () => {
-      await get(`${path}?wait_seconds=20`).catch(() => undefined);
+      await get(`${path}?limit=1&wait_seconds=20`).catch(() => undefined);
       if (!isOver) await loaded.again();
     };
     if (isAwaited) void wait();
