@@ -7,9 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from parley_lab.gateway.testing import FILE, Api
+from parley_lab.members.alerts import raise_alert
+from parley_lab.members.held_cohorts import COHORT_HELD
 from parley_lab.members.standings import lock_standing
 from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.people.standing_in import stand_in
+from parley_lab.settle import timers
 
 ASK: dict[str, Any] = {
     "id": "ask",
@@ -89,6 +92,42 @@ async def test_no_one_leaves_a_conversation_before_its_least_time_since_the_firs
     assert said.status_code == 201, said.text
     assert [(one.status_code, one.json()["reason"]) for one in (unspoken, early)] == [(409, "blocked")] * 2
     assert late.status_code == 200, late.text
+
+
+async def test_the_time_of_a_stage_that_is_not_open_to_a_member_moves_no_one(api: Api) -> None:
+    _, token = await there(api, at_most_seconds=60, then="go_on")
+    async with api.database.transaction() as session:
+        await session.run(text("DELETE FROM cohort_stages WHERE stage_id = 'ask'"))
+
+    await after(api, 61)
+
+    async with api.database.transaction() as session:
+        states = [row.state for row in await session.all(text("SELECT state FROM timers"))]
+    assert ((await me(api, token))["stage_id"], states) == ("ask", ["cancelled"])
+
+
+async def test_a_time_that_is_up_waits_while_its_cohort_is_held(api: Api) -> None:
+    experiment_id, token = await there(api, at_most_seconds=60, then="go_on")
+    cohort_id = (await me(api, token))["cohort_id"]
+    api.clock.advance(61)
+    now = api.clock.now()
+
+    async with api.database.transaction() as session:
+        due = await timers.due_timers(session, now)
+    async with api.database.transaction() as session:
+        await raise_alert(
+            session,
+            experiment_id=UUID(experiment_id),
+            cohort_id=UUID(cohort_id),
+            path="held",
+            alert_type=COHORT_HELD,
+            text="Its rules fail.",
+            now=now,
+        )
+    async with api.database.transaction() as session:
+        fired = [await timers.fire(session, one, now) for one in due]
+
+    assert fired == [False]
 
 
 CHECK: dict[str, Any] = {

@@ -69,11 +69,14 @@ async def require_long_enough(session: ReadSession, standing: Standing, stage: S
 
 
 _PATH: Final = text("SELECT path FROM timers WHERE id = :timer_id")
+# Settling arms it again, in full, once the stage opens for the member.
+_CANCEL: Final = text("UPDATE timers SET state = 'cancelled', fired_at = NULL WHERE id = :timer_id")
 _POSTPONE: Final = text("UPDATE timers SET state = 'armed', fired_at = NULL, due_at = :due_at WHERE id = :timer_id")
 
 
 async def end_stay(session: Session, timer_id: UUID, member_id: UUID, now: datetime) -> None:
-    """The time of a member on a stage is up: they go on with what there is, or leave. Nothing if they went on before.
+    """The time of a member on a stage is up: they go on with what there is, or leave. Nothing if they went on before,
+    or wait for the stage to open where they are now.
 
     Who is asked something else just now, such as whether they are still there, is looked at again a little later.
     """
@@ -82,7 +85,9 @@ async def end_stay(session: Session, timer_id: UUID, member_id: UUID, now: datet
     row = await session.one(_PATH, {"timer_id": timer_id})
     if stage is None or standing.status not in STILL_IN or row.path != path_of(standing.member.path, stage.id, MOST):
         return
-    if stage.stay.then == "leave":
+    if standing.is_locked:
+        await session.run(_CANCEL, {"timer_id": timer_id})
+    elif stage.stay.then == "leave":
         end = {"cause": "timer", "actor": "lab"}
         await end_member(session, standing, "dropped_out", TIME_IS_UP, now, unsent="timed_out", **end)
     elif standing.is_in_progress:

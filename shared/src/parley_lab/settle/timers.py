@@ -30,7 +30,10 @@ _DUE = text(
     """  # noqa: S608 - put together from constants
 )
 _FIRE = text(
-    "UPDATE timers SET state = 'fired', fired_at = :now WHERE id = :timer_id AND state = 'armed' AND due_at <= :now"
+    f"""
+    UPDATE timers t SET state = 'fired', fired_at = :now
+    WHERE id = :timer_id AND state = 'armed' AND due_at <= :now AND NOT {is_held("t.cohort_id")}
+    """  # noqa: S608 - put together from constants
 )
 _LOCK_THREAD = text("SELECT FROM threads WHERE id = :thread_id FOR NO KEY UPDATE")
 _LOCK_MEMBER = text("SELECT FROM members WHERE id = :member_id FOR NO KEY UPDATE")
