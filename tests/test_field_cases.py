@@ -18,6 +18,7 @@ CASES: Final = {
     "the time of a page is up, and its answers are filled in": (
         "services/gateway/tests/test_unsent.py::test_what_is_filled_in_when_the_time_is_up_counts_question_by_question",
         "services/gateway/tests/test_unsent.py::test_what_is_filled_in_when_the_part_is_over_counts_and_is_marked",
+        "tests/pages/test_clock.py::test_what_is_filled_in_and_not_sent_when_the_time_is_up_is_the_answer",
     ),
     "two members of one group have one name": (
         "services/gateway/tests/test_names.py::"

@@ -70,3 +70,17 @@ async def test_what_is_entered_in_the_last_seconds_is_sent_at_once(page: Page, l
         await page.clock.run_for(150)
 
     assert (await saving.value).status == 204
+
+
+async def test_what_is_filled_in_and_not_sent_when_the_time_is_up_is_the_answer(page: Page, lab: RunningLab) -> None:
+    about = {**STUDY["stages"][1], "questions": STUDY["stages"][1]["questions"][:2]}
+    hurried = {**about, "stay": {"at_most_seconds": 6, "then": "go_on"}}
+    experiment = lab.started({**STUDY, "stages": [hurried, STUDY["stages"][3]]})
+    await join(page, experiment)
+
+    await page.get_by_label("Where do you live?").fill("Chur")
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye", timeout=15_000)
+    (member,) = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
+    (answer,) = lab.ask("GET", f"/v1/members/{member['id']}/answers")["answers"]
+    assert (answer["value"]["city"], answer["value"].get("age")) == ("Chur", None)
