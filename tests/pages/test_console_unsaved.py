@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.test_console import desk, signed_in
@@ -94,3 +94,30 @@ async def test_a_persona_and_a_pasted_text_are_there_again_after_a_move(desk: Br
 
     assert not await asks_before_it_is_left(page)
     assert lab.ask("GET", "/v1/personas/moved")["persona"]["goal"] == "Arrive."
+
+
+async def test_a_persona_that_another_one_has_saved_is_saved_over_or_taken_as_it_is(
+    browser: Browser, lab: RunningLab
+) -> None:
+    lab.ask("PUT", "/v1/personas/shared", {"profile": {"name": "Shared"}, "text": "You wait."})
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    page = await signed_in(context, lab, "/console/personas/shared")
+    title, name = page.get_by_role("heading", level=1), page.get_by_label("Name", exact=True)
+    await expect(name).to_have_value("Shared")
+
+    async def save_over(theirs: str) -> None:
+        lab.ask("PUT", "/v1/personas/shared", {"profile": {"name": theirs}, "text": "You stay."})
+        await name.fill("Mine")
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await expect(page.get_by_role("alert")).to_contain_text("saved meanwhile")
+        assert lab.ask("GET", "/v1/personas/shared")["persona"]["profile"]["name"] == theirs
+
+    await save_over("Theirs")
+    await page.get_by_role("button", name="Save mine over it").click()
+    await expect(title).to_have_text("Mine")
+    await save_over("Newer")
+    await page.get_by_role("button", name="Take theirs").click()
+
+    await expect(title).to_have_text("Newer")
+    await expect(name).to_have_value("Newer")
+    await context.close()

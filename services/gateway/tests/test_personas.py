@@ -47,6 +47,26 @@ async def test_a_persona_is_stored_replaced_and_deleted(api: Api) -> None:
     assert (await api.experimenter("DELETE", "/v1/personas/ada")).status_code == 404
 
 
+async def test_a_save_over_a_newer_persona_is_refused(api: Api) -> None:
+    await _put(api, "ada", ADA)
+    tag = (await api.experimenter("GET", "/v1/personas/ada")).headers["etag"]
+
+    async def save(text: str, tag: str) -> tuple[int, str | None, int | None]:
+        headers = {"If-Match": tag}
+        answer = await api.experimenter("PUT", "/v1/personas/ada", json={"text": text}, headers=headers)
+        return answer.status_code, answer.headers.get("etag"), answer.json().get("params", {}).get("version")
+
+    at_once = await asyncio.gather(*(save(f"Number {number}", tag) for number in range(4)))
+    again = await save("Newer", '"v2"')
+    new = await api.experimenter("PUT", "/v1/personas/ben", json=ADA, headers={"If-Match": '"v1"'})
+    unreadable = await api.experimenter("PUT", "/v1/personas/ada", json=ADA, headers={"If-Match": "mine"})
+
+    assert tag == '"v1"'
+    assert sorted(at_once) == [(200, '"v2"', None), *[(412, None, 2)] * 3]
+    assert again == (200, '"v3"', None)
+    assert (new.status_code, unreadable.status_code) == (412, 422)
+
+
 @pytest.mark.parametrize(
     ("persona_id", "persona", "where"),
     [

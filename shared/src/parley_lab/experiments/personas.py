@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from parley_lab.base.errors import NotFound
+from parley_lab.base.errors import ChangedMeanwhile, NotFound
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design.personas import as_written
 from parley_lab.store.session import ReadSession, Session
@@ -53,6 +53,24 @@ async def put(session: Session, owner_id: UUID, personas: Sequence[Persona], now
     given = [{"id": persona.id, "document": as_written(persona)} for persona in personas]
     rows = await session.all(_PUT, {"owner_id": owner_id, "personas": as_json(given), "now": now})
     return {row.id: _outcome(row.version) for row in rows}
+
+
+_LOCK = text("SELECT version, updated_at FROM personas WHERE owner_id = :owner_id AND id = :id FOR UPDATE")
+
+
+async def require_version(session: Session, owner_id: UUID, persona_id: str, version: int) -> None:
+    """Refuse to save over a newer persona; it is locked until the transaction ends.
+
+    Raises:
+        ChangedMeanwhile: it was saved since, or deleted; with the version and when.
+    """
+    row = await session.first(_LOCK, {"owner_id": owner_id, "id": persona_id})
+    if row is None:
+        raise ChangedMeanwhile("This persona has no such version.", params={"version": 0, "saved_at": None})
+    if row.version != version:
+        when = row.updated_at.isoformat().replace("+00:00", "Z")
+        said = "This persona was saved meanwhile. Nothing was stored: read it, and save again."
+        raise ChangedMeanwhile(said, params={"version": row.version, "saved_at": when})
 
 
 def _outcome(version: int | None) -> Outcome:

@@ -14,6 +14,7 @@ from parley_lab.gateway import forms
 from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
+from parley_lab.gateway.versions import IfMatch, tag_of, version_in
 from parley_lab.store import keys
 from parley_lab.store.session import Session
 
@@ -57,18 +58,32 @@ async def list_personas(
 
 
 @router.get("/personas/{persona_id}", summary="One persona")
-async def show(persona_id: PersonaId, context: InContext, key: ApiKey) -> PersonaResource:
+async def show(persona_id: PersonaId, response: Response, context: InContext, key: ApiKey) -> PersonaResource:
+    """`ETag` is its version, for `If-Match` of `PUT`."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        return _resource(await personas.find(session, owner.id, persona_id))
+        found = await personas.find(session, owner.id, persona_id)
+    response.headers["ETag"] = tag_of(found.version)
+    return _resource(found)
 
 
 @router.put("/personas/{persona_id}", summary="Create or replace a persona", openapi_extra=_ONE)
-async def put(persona_id: PersonaId, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
-    """What is left out has its default, whatever was there before. Idempotent."""
+async def put(
+    persona_id: PersonaId,
+    request: Request,
+    response: Response,
+    context: InContext,
+    key: ApiKey,
+    if_match: IfMatch = None,
+) -> PersonaResource:
+    """What is left out has its default, whatever was there before. Idempotent. Refused with 412 `changed_meanwhile`
+    where the persona was saved since the version in `If-Match`; `params` say when."""
     await _signed_in(context, key)
+    version = None if if_match is None else version_in(if_match)
     content, name = await forms.file_in(request, "persona")
-    return await _stored(context, key, await context.reader.persona(content, name, persona_id))
+    stored = await _stored(context, key, await context.reader.persona(content, name, persona_id), version)
+    response.headers["ETag"] = tag_of(stored.version)
+    return stored
 
 
 async def _signed_in(context: Context, key: str) -> None:
@@ -77,10 +92,12 @@ async def _signed_in(context: Context, key: str) -> None:
         await keys.require_scope(session, key, context.clock.now(), "write")
 
 
-async def _stored(context: Context, key: str, persona: Persona) -> PersonaResource:
+async def _stored(context: Context, key: str, persona: Persona, version: int | None = None) -> PersonaResource:
     async def work(session: Session) -> PersonaResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
+        if version is not None:
+            await personas.require_version(session, owner.id, persona.id, version)
         await personas.put(session, owner.id, [persona], now)
         return _resource(await personas.find(session, owner.id, persona.id))
 

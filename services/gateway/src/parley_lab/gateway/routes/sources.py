@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.base.errors import InvalidInput
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, FileBeside, models_used
 from parley_lab.design.editing import Change
@@ -28,6 +28,7 @@ from parley_lab.gateway.resources.sources import (
     located,
 )
 from parley_lab.gateway.routes.experiments import FILE_BODY, owned, owned_by, read_draft, resource_of
+from parley_lab.gateway.versions import IfMatch, tag_of, version_in
 from parley_lab.store import keys
 from parley_lab.store.session import Session
 
@@ -42,7 +43,7 @@ async def read_source(experiment_id: UUID, response: Response, context: InContex
         row = await owned(session, context, key, experiment_id, "read")
         found = await sources.find(session, experiment_id, row.document)
         files = await beside.list_of(session, experiment_id)
-    response.headers["ETag"] = _tag(found.version)
+    response.headers["ETag"] = tag_of(found.version)
     listed = [SourceFile.model_validate(one, from_attributes=True) for one in files]
     return SourceResource.model_validate(found, from_attributes=True).model_copy(update={"files": listed})
 
@@ -63,16 +64,6 @@ async def read_packed(experiment_id: UUID, context: InContext, key: ApiKey) -> R
     packed = await asyncio.to_thread(packed_of, found.text, found.media_type, files)
     headers = {"Content-Disposition": f'attachment; filename="experiment-{experiment_id}.zip"'}
     return Response(packed, media_type="application/zip", headers=headers)
-
-
-def _tag(version: int) -> str:
-    return f'"v{version}"'
-
-
-IfMatch = Annotated[
-    str | None,
-    Header(alias="If-Match", max_length=100, description="The `ETag` of the text that was changed."),
-]
 
 
 Without = Annotated[
@@ -113,7 +104,7 @@ async def replace(
         now = context.clock.now()
         await owned(session, context, key, experiment_id, "write")
         if if_match is not None:
-            await sources.require_version(session, experiment_id, _version(if_match))
+            await sources.require_version(session, experiment_id, version_in(if_match))
         await redrafting.require_draft(session, experiment_id)
         await beside.change(session, experiment_id, now, added=bundle.sent, without=without or ())
         if draft is not None:
@@ -122,7 +113,7 @@ async def replace(
             version = await sources.save(
                 session, experiment_id, *bundle.written, now, saved_by=owner.name, problems=problems
             )
-            response.headers["ETag"] = _tag(version)
+            response.headers["ETag"] = tag_of(version)
         return await resource_of(session, experiment_id)
 
     return await context.database.transact(work)
@@ -158,15 +149,6 @@ async def read_sent(request: Request, context: Context, key: str, experiment_id:
             await owned_by(session, owner, experiment_id)
             stored = await beside.files_of(session, experiment_id)
     return await read_draft(await bundle_in(request, context, stored), context, owner.id)
-
-
-def _version(tag: str) -> int:
-    """Raises: InvalidInput: this is no `ETag` of a source."""
-    number = tag.strip().removeprefix("W/").strip('"').removeprefix("v")
-    if not (number.isascii() and number.isdecimal() and len(number) < 10):
-        problem = Problem("If-Match", repr(tag), 'the ETag of the source, such as "v3"')
-        raise InvalidInput("This version cannot be read.", [problem])
-    return int(number)
 
 
 @router.post(

@@ -1,6 +1,7 @@
 /** One persona of the library: its fields, its file, and a test chat. */
-import { h, html, useState } from "../vendor/preact.js";
-import { download, get, send } from "./api.js";
+import { h, html, useRef, useState } from "../vendor/preact.js";
+import { Refused } from "../lab/api.js";
+import { download, inWords, send } from "./api.js";
 import { act, askFirst, change } from "./confirm.js";
 import { Chat } from "./persona_chat.js";
 import { leave } from "./personas.js";
@@ -10,30 +11,38 @@ import { t } from "./words.js";
 
 /** @param {{ id: string }} props */
 export function Persona({ id }) {
-  const loaded = useLoaded(() => get(`/personas/${encodeURIComponent(id)}`), [id]);
-  return h(Loaded, { of: loaded, show: (found) => h(Shown, { key: found.version, id, persona: found.persona, again: loaded.again }) });
+  const loaded = useLoaded(() => send("GET", `/personas/${encodeURIComponent(id)}`), [id]);
+  return h(Loaded, { of: loaded, show: ({ content, etag }) => h(Shown, { key: etag, id, persona: content.persona, etag, again: loaded.again }) });
 }
 
-/** @param {{ id: string, persona: any, again: () => Promise<void> }} props */
-function Shown({ id, persona, again }) {
-  const entered = useText(`persona ${id}`, asText(persona));
+/** @param {{ id: string, persona: any, etag: string | null, again: () => Promise<void> }} props */
+function Shown({ id, persona, etag, again }) {
+  const entered = useText(`persona ${id}`, asText(persona), etag);
   /** @type {Entered} */
   const { fields, all } = JSON.parse(entered.text);
   const enter = (/** @type {Partial<Entered>} */ values) => entered.set({ text: JSON.stringify({ ...JSON.parse(entered.newest().text), ...values }) });
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const path = `/personas/${encodeURIComponent(id)}`;
-  /** @param {any} changed */
-  async function store(changed) {
+  const refused = useRef(/** @type {any} */ (null));
+  /** @param {any} changed @param {string | null} over the version that is saved over; null: any */
+  async function store(changed, over = entered.newest().tag) {
     setError(null);
     try {
       const sent = entered.newest().text;
-      const stored = asText((await send("PUT", path, { body: changed })).content.persona);
-      entered.set(entered.newest().text === sent ? { text: stored, saved: stored } : { saved: stored });
+      const answer = await send("PUT", path, { body: changed, headers: over === null ? {} : { "If-Match": over } });
+      const stored = asText(answer.content.persona);
+      entered.set({ ...(entered.newest().text === sent ? { text: stored } : {}), saved: stored, tag: answer.etag });
       await again();
     } catch (wrong) {
+      refused.current = changed;
       setError(wrong);
     }
   }
+  const takeTheirs = async () => {
+    entered.set({ text: entered.newest().saved });
+    await again();
+  };
+  const isOvertaken = error instanceof Refused && error.status === 412;
   const { name, avatar, model, provider, prompt, ...rest } = fields;
   const save = () => store({ ...withPrompt(persona, prompt), ...rest, profile: { ...persona.profile, name, avatar }, model: { ...persona.model, model, provider } });
   const saveAll = async () => {
@@ -47,7 +56,9 @@ function Shown({ id, persona, again }) {
   const remove = () => askFirst({ title: t("Take {name} out of the library?", { name: persona.profile.name || id }), text: t("Experiments that were stored keep the persona as it was."), act: t("Take it out"), run: async () => (await change("DELETE", path), entered.set({ text: entered.newest().saved }), leave()) });
   return html`${h(Head, { title: `${persona.profile.avatar} ${persona.profile.name || id}`.trim(), trail: html`<a href="/console/personas">${t("Agents")}</a> / ${id}`, children: html`
       ${h(Press, { icon: "download", onPress: () => act(() => download(`${path}/agent`, `${id}.yaml`), ""), children: t("Agent file") })}${h(Press, { kind: "bare", icon: "trash", onPress: remove, children: t("Take out") })}` })}
-    ${error ? h(Failure, { error }) : null}
+    ${isOvertaken
+      ? html`<div class="notice warning" role="alert"><p>${inWords(error)}</p><div class="c-acts">${h(Press, { onPress: () => store(refused.current, null), children: t("Save mine over it") })}${h(Press, { onPress: takeTheirs, children: t("Take theirs") })}</div></div>`
+      : error ? h(Failure, { error }) : null}
     <div class="c-pair"><section class="c-card"><h2>${t("Fields")}</h2>${field("name", t("Name"))}${field("avatar", t("Avatar, an emoji"))}${field("text", t("Who the agent is"), true)}${field("role", t("Role"))}${field("goal", t("Goal"))}${field("provider", t("Provider"))}${field("model", t("Model"))}${hasOwnItems(persona) ? null : field("prompt", t("Own system prompt in games, in place of role and goal"), true)}
         ${h(Press, { kind: "primary", onPress: save, children: t("Save") })}
         <details><summary>${t("All fields, as JSON")}</summary><div class="c-json">${h(Field, { label: t("All fields"), isHidden: true, isLong: true, value: all, onInput: (value) => enter({ all: value }) })}</div>${h(Press, { onPress: saveAll, children: t("Save all fields") })}</details></section>
