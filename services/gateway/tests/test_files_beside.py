@@ -72,6 +72,19 @@ async def as_zip(api: Api, path: str, files: Mapping[str, bytes]) -> httpx2.Resp
     return await api.experimenter("POST", path, content=pack(files), headers=headers)
 
 
+async def test_a_fork_has_the_tables_and_pictures_beside_its_text(api: Api) -> None:
+    address = await store(api)
+
+    forked = (await api.experimenter("POST", f"{address}/fork")).json()["id"]
+    await api.experimenter("DELETE", address)
+    copy = f"/v1/experiments/{forked}"
+
+    assert await names(api, copy) == sorted(FILES)
+    packed = await api.experimenter("GET", f"{copy}/source/zip")
+    assert PNG in packed.content
+    assert (await api.experimenter("POST", f"{copy}/start")).status_code == 200
+
+
 async def test_a_file_with_a_table_and_a_picture_is_stored_as_it_was_sent_and_starts(api: Api) -> None:
     address = await store(api)
 

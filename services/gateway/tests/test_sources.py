@@ -64,13 +64,29 @@ async def test_a_text_is_given_back_byte_for_byte_with_who_saved_it(api: Api) ->
 
 async def test_an_experiment_without_a_text_shows_its_document_as_yaml(api: Api) -> None:
     address = await stored(api)
-    fork = (await api.experimenter("POST", f"{address}/fork")).json()["id"]
+    trial = (await api.experimenter("POST", f"{address}/try")).json()["experiment_id"]
 
-    found = (await source(api, f"/v1/experiments/{fork}")).json()
+    found = (await source(api, f"/v1/experiments/{trial}")).json()
     again = await send(api, "POST", "/v1/experiments/check", found["text"])
 
     assert (found["version"], found["saved_at"]) == (0, None)
     assert again.json()["is_valid"]
+
+
+async def test_a_fork_has_the_text_with_its_comments_and_another_name_and_seed(api: Api) -> None:
+    texts = []
+    for written, seed in ((TEXT, None), (OTHER, 9), (OTHER, None)):
+        address = await stored(api, written)
+        forked = (await api.experimenter("POST", f"{address}/fork", json={"name": "Second", "seed": seed})).json()
+        found = (await source(api, f"/v1/experiments/{forked['id']}")).json()
+        assert (found["version"], found["saved_by"]) == (1, "Ellen")
+        texts.append((found["text"], forked["seed"]))
+
+    (plain, _), (given, _), (drawn, seed) = texts
+    assert plain == TEXT.replace("Pilot ", "Second ")
+    assert given == OTHER.replace("Buses", "Second").replace("seed: 7", "seed: 9")
+    assert drawn == OTHER.replace("Buses", "Second").replace("seed: 7", f"seed: {seed}")
+    assert seed != 7
 
 
 async def test_a_save_over_a_newer_text_is_refused_with_who_and_when_and_both_survive(api: Api) -> None:

@@ -49,6 +49,14 @@ _ADD: Final = text(
 )
 
 
+_COPY: Final = text(
+    """
+    INSERT INTO experiment_source_files (experiment_id, name, digest, size, picture, content)
+    SELECT :copy_id, name, digest, size, picture, content FROM experiment_source_files WHERE experiment_id = :id
+    """
+)
+
+
 async def list_of(session: ReadSession, experiment_id: UUID) -> Sequence[Row]:
     """The name and the size in bytes of each file, by name."""
     return await session.all(_LIST, {"id": experiment_id})
@@ -116,3 +124,8 @@ async def add(session: Session, experiment_id: UUID, added: Mapping[str, FileBes
         fields = {"name": name, "digest": one.digest, "size": one.size}
         kept = {"picture": one.digest, "content": None} if one.ending else {"picture": None, "content": one.content}
         await session.run(_ADD, {"id": experiment_id, **fields, **kept})
+
+
+async def copy(session: Session, experiment_id: UUID, copy_id: UUID) -> None:
+    """Store the files beside the text of an experiment beside that of its copy, too, which has none yet."""
+    await session.run(_COPY, {"id": experiment_id, "copy_id": copy_id})

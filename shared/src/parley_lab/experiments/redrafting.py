@@ -10,7 +10,7 @@ from sqlalchemy import text
 from parley_lab.base.errors import Conflict
 from parley_lab.design import Draft, Experiment, draft_of
 from parley_lab.drafts.limits import set_most_calls
-from parley_lab.experiments import sources
+from parley_lab.experiments import beside, sources
 from parley_lab.experiments.experiments import find
 from parley_lab.experiments.starting import columns_of, store, use_files
 from parley_lab.store.session import Session
@@ -54,17 +54,30 @@ async def require_draft(session: Session, experiment_id: UUID) -> None:
         raise Conflict(f"{_WHY_NOT[row.status]}; fork it, and change the copy.", reason="not_a_draft")
 
 
-async def fork(session: Session, row: Any, now: datetime, *, name: str | None, seed: int | None) -> UUID:
-    """A draft with the document of an experiment: with another name, and another seed unless one is given.
+def copy_of(row: Any, *, name: str | None, seed: int | None) -> Draft:
+    """A draft with the document of an experiment: with another name, and another seed unless one is given."""
+    experiment = Experiment.model_validate(row.document)
+    called = name or f"Copy of {experiment.name}"[:_LONGEST_NAME]
+    return draft_of(experiment.model_copy(update={"name": called, "seed": seed}))
+
+
+async def fork(session: Session, row: Any, draft: Draft, now: datetime, source: sources.Source | None) -> UUID:
+    """Store this copy of an experiment.
+
+    `source`: the text of the copy, made of this version of the text of the experiment, whose files it gets; None: the
+    copy has no text, and shows its document.
 
     Raises:
         Conflict: the file was saved with problems, so that the document is an older one.
+        ChangedMeanwhile: the text was saved since.
     """
     await sources.require_valid(session, row.id)
-    experiment = Experiment.model_validate(row.document)
-    called = name or f"Copy of {experiment.name}"[:_LONGEST_NAME]
-    copy = experiment.model_copy(update={"name": called, "seed": seed})
-    return await store(session, row.owner_id, draft_of(copy), now, is_test=row.is_test)
+    copy_id = await store(session, row.owner_id, draft, now, is_test=row.is_test)
+    if source is not None:
+        await sources.require_version(session, row.id, source.version)
+        await beside.copy(session, row.id, copy_id)
+        await sources.save(session, copy_id, source.text, source.media_type, now, saved_by=source.saved_by or "")
+    return copy_id
 
 
 def file_of(row: Any) -> bytes:
