@@ -14,6 +14,7 @@ import pytest
 
 from parley_lab.base.schema_filler import fill
 from parley_lab.contracts.lives import OUTCOMES
+from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import kinds, parts_of
 from parley_lab.people import presence
 from parley_lab.testing.services import Server
@@ -34,13 +35,18 @@ QUIET: Final = {"chat": {"words_per_minute": 0, "max_responses": 2}, "pages": {
 WAYS: Final[dict[str, dict[str, str]]] = {
     "person": {
         "leaves": "left", "removed": "removed", "gone": "dropped_out", "check": "attention_failed",
-        "pause": "paused", "end": "removed", "moved": "in_progress",
+        "pause": "paused", "end": "removed", "moved": "in_progress", "declines": "transfer_declined",
+        "misses": "transfer_timed_out", "time_up": "dropped_out",
     },
     "agent": {"removed": "removed", "pause": "paused", "end": "removed", "failed": "in_progress"},
     "mediator": {"removed": "removed", "pause": "paused", "failed": "in_progress"},
 }  # fmt: skip
-"""The state in which each way leaves a member. A move may be refused; an agent whose model is away fails when it is
-asked, unless its kind has a substitute."""
+"""The state in which each way leaves a member. The offer of a move may be refused, and then nothing happens; an agent
+whose model is away fails when it is asked, unless its kind has a substitute."""
+OFFERED: Final = ("moved", "declines", "misses")
+"""The ways that begin with the offer of a move to another group."""
+OFFER_SECONDS: Final = 60
+STAY_SECONDS: Final = 5_000
 MOMENTS: Final = ("before", "open", "begun", "answered")
 """Before the stage, when it is open, with something filled in, after an answer."""
 AWAY: Final = {"when_gone": "go_on", "gone_after_seconds": 1}
@@ -57,9 +63,12 @@ class Case:
 
 
 def _cases(kind: str) -> list[Case]:
-    talks = parts_of(kinds()[kind].example()).has_thread
-    whose = WAYS if talks else {who: ways for who, ways in WAYS.items() if who != "mediator"}
-    return [Case(kind, who, way, moment) for who, ways in whose.items() for way in ways for moment in MOMENTS]
+    parts = parts_of(kinds()[kind].example())
+    whose = WAYS if parts.has_thread else {who: ways for who, ways in WAYS.items() if who != "mediator"}
+    found = [Case(kind, who, way, moment) for who, ways in whose.items() for way in ways for moment in MOMENTS]
+    # Talks and games have times of their own, and no time runs on a stage to which no one has come.
+    is_timed = not (parts.has_thread or plays_together(parts))
+    return [one for one in found if one.way != "time_up" or (is_timed and one.moment != "before")]
 
 
 def _params() -> Iterator[Any]:
@@ -77,7 +86,7 @@ def place(postgres_server: Server, template_database: str) -> Iterator[Place]:
         yield found
 
 
-def document(kind: str) -> Json:
+def document(kind: str, way: str) -> Json:
     """A person and agents on a stage of this kind, with a mediator where there is talk."""
     example = kinds()[kind].example()
     parts = parts_of(example)
@@ -90,6 +99,8 @@ def document(kind: str) -> Json:
     }
     if parts.talk is not None:
         stage["time_limit_seconds"] = LONG_SECONDS
+    if way == "time_up":
+        stage["stay"] = {"at_most_seconds": STAY_SECONDS, "then": "leave"}
     agents = min(max(2, parts.players[0] - 1), (parts.players[1] or 9) - 1)
     cast = [{"id": f"agent{number}", "profile": {"name": f"Agent {number}"}, **QUIET} for number in range(agents)]
     seats = [*({"persona": one["id"]} for one in cast), {"open": True}]
@@ -115,19 +126,20 @@ def test_the_others_go_on_and_what_was_answered_is_in_the_data(place: Place, cas
 class _Play:
     def __init__(self, place: Place, case: Case) -> None:
         self.place, self.case, self.rng = place, case, Random(repr(case))
+        self.has_way = True
 
     async def run(self) -> None:
         ask, case = self.place.ask, self.case
         paths = {"agent": "c1/m1", "mediator": "c1/med1"}
         self.place.mock.out = f"{paths[case.who]}/{STAGE}/" if case.way == "failed" else ""
-        written = document(case.kind)
-        written["cohorts"][0]["count"] = 2 if case.way == "moved" else 1
+        written = document(case.kind, case.way)
+        written["cohorts"][0]["count"] = 2 if case.way in OFFERED else 1
         self.id = (await ask("POST", "/v1/experiments", json=written))["id"]
         await ask("POST", f"/v1/experiments/{self.id}/start")
         joined = await ask("POST", f"/v1/experiments/{self.id}/join", json={})
         self.token, person = joined["token"], joined["member_id"]
         self.tokens = [self.token]
-        if case.way == "moved":
+        if case.way in OFFERED:
             other = await ask("POST", f"/v1/experiments/{self.id}/join", json={})
             self.tokens.append(other["token"])
             self.other_cohort = (await ask("GET", "/v1/me", token=other["token"]))["cohort_id"]
@@ -139,8 +151,8 @@ class _Play:
         await self.leave(leaver)
         (left,) = await self.rows("SELECT status, position FROM members WHERE id = :id", id=UUID(leaver))
         expected = WAYS[case.who][case.way]
-        if before in OUTCOMES:
-            # It was through before: nothing leads on from there.
+        if before in OUTCOMES or not self.has_way:
+            # It was through before, was not to be moved, or had gone on already.
             expected = before
         if case.way == "failed":
             assert left.status in (expected, "failed", "completed")
@@ -149,7 +161,8 @@ class _Play:
         if leaver == person and expected in OUTCOMES:
             me = await ask("GET", "/v1/me", token=self.token)
             assert (me["is_over"], me["completion"]["code"]) == (True, f"code-{expected}")
-        await self.finish([] if leaver == person and case.way != "moved" else self.tokens)
+        stays = leaver != person or left.status == "in_progress"
+        await self.finish(self.tokens if stays else self.tokens[1:])
         await self.look_at_the_data(leaver, person, has_answered)
 
     async def come_to_the_moment(self) -> bool:
@@ -191,15 +204,30 @@ class _Play:
                         await act(session, UUID(member_id), self.place.lab.clock.now())
             case "failed":
                 pass  # Its model is away on this stage.
-            case "moved":
-                place = {"cohort_id": self.other_cohort, "seconds": 60}
-                offered = await self.place.try_to("POST", f"/v1/members/{member_id}/transfer", json=place)
-                if offered.status_code < 300:
-                    moved = await ask("POST", "/v1/me/transfer", token=self.token, json={"accept": True})
-                    assert moved["cohort_id"] == self.other_cohort
+            case "moved" | "declines" | "misses":
+                await self.offer(member_id)
+            case "time_up":
+                self.has_way = (await self.me())["stage_id"] == STAGE
+                self.place.lab.clock.advance(STAY_SECONDS + 1)
+                await self.place.lab.fire_timers()
             case _:
                 await self.place.try_to("POST", f"/v1/experiments/{self.id}/end")
         await self.place.lab.drain()
+
+    async def offer(self, member_id: str) -> None:
+        """Offer a move, and let the person take it or not."""
+        place = {"cohort_id": self.other_cohort, "seconds": OFFER_SECONDS}
+        offered = await self.place.try_to("POST", f"/v1/members/{member_id}/transfer", json=place)
+        self.has_way = offered.status_code < 300
+        if not self.has_way:
+            return
+        if self.case.way == "misses":
+            self.place.lab.clock.advance(OFFER_SECONDS + 1)
+            await self.place.lab.fire_timers()
+            return
+        answer = {"accept": self.case.way == "moved"}
+        me = await self.place.ask("POST", "/v1/me/transfer", token=self.token, json=answer)
+        assert (me["cohort_id"] == self.other_cohort) == answer["accept"]
 
     async def finish(self, tokens: Sequence[str]) -> None:
         """Let the others come to their end, people with these tokens by what the pages ask."""
@@ -224,7 +252,7 @@ class _Play:
 
     async def look_at_the_data(self, leaver: str, person: str, has_answered: bool) -> None:
         of_person = {"id": UUID(person)}
-        if getattr(self, "begun", False) and leaver == person and self.case.way not in ("pause", "moved"):
+        if getattr(self, "begun", False) and leaver == person and self.case.way not in ("pause", *OFFERED):
             kept = await self.rows(
                 "SELECT 1 FROM answers WHERE member_id = :id AND marks IS NOT NULL "
                 "UNION ALL SELECT 1 FROM partial_answers WHERE member_id = :id AND outcome IS NOT NULL",
