@@ -1,5 +1,6 @@
 """How answers came about, where an experiment records it, and where texts may not be pasted."""
 
+import asyncio
 import csv
 import io
 import json
@@ -7,6 +8,7 @@ import zipfile
 from typing import Any, Final
 
 import pytest
+from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api
 
@@ -117,3 +119,26 @@ async def test_how_each_message_came_about_is_in_its_row(api: Api) -> None:
     assert data["answer_processes"] == []
     assert "keys" not in other["messages.csv"].partition("\n")[0].split(",")
     assert all("process" not in line for line in json.loads(other["data.json"])["messages"])
+
+
+async def waits(api: Api) -> bool:
+    """Whether a statement waits for a lock."""
+    query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with api.database.transaction() as session:
+        return await session.first(text(query)) is not None
+
+
+async def test_nothing_is_recorded_of_a_person_whose_answers_are_being_deleted(api: Api) -> None:
+    experiment_id = await api.running(stages=STAGES, record="process")
+    token = await api.join(experiment_id)
+
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET status = 'declined' WHERE status = 'in_progress'"))
+        await session.run(text("DELETE FROM answer_processes"))
+        telling = asyncio.create_task(say_how(api, token))
+        while not telling.done() and not await waits(api):
+            pass
+
+    assert await telling == 409
+    async with api.database.transaction() as session:
+        assert await session.all(text("SELECT 1 FROM answer_processes")) == []

@@ -15,12 +15,17 @@ from parley_lab.talk.pages import bearer
 Numbers = Mapping[str, float]
 """Of one question: `pasted_characters`, `keys`, `out_of_focus`, `seconds`."""
 
-# What the page counts grows while the answer is given, and is said again when an attempt is refused.
+# What the page counts grows while the answer is given, and is said again when an attempt is refused. A member whom
+# another transaction changes is waited for and looked at again: nothing comes after the answers of one are deleted.
 _RECORD: Final = text(
     f"""
+    WITH there AS (
+        SELECT m.id FROM members m
+        WHERE m.token_hash = :token_hash AND m.status IN {in_sql(STILL_IN)} AND m.stage_ids[m.position + 1] = :stage_id
+        FOR SHARE
+    )
     INSERT INTO answer_processes (member_id, stage_id, key, questions, recorded_at)
-    SELECT m.id, :stage_id, :key, CAST(:questions AS jsonb), :now FROM members m
-    WHERE m.token_hash = :token_hash AND m.status IN {in_sql(STILL_IN)} AND m.stage_ids[m.position + 1] = :stage_id
+    SELECT id, :stage_id, :key, CAST(:questions AS jsonb), :now FROM there
     ON CONFLICT (member_id, stage_id, key) DO UPDATE
         SET questions = excluded.questions, recorded_at = excluded.recorded_at
     """  # noqa: S608 - put together from constants
