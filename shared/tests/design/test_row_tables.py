@@ -278,6 +278,51 @@ def test_an_arm_has_the_pictures_of_its_own_questions_alone() -> None:
     assert sorted(asked) == ["1.jpg.png", "2.jpg.png", "four.jpg.png", "one.png", "three.png", "two.png"]
 
 
+@pytest.mark.parametrize(
+    ("question", "rows", "place", "found"),
+    [
+        (
+            'kind: number, minimum: "{{row.low}}"',
+            "{ items: [{ low: 1 }], levels: { anchor: [low, hi] } }",
+            "levels.anchor[1]",
+            "'hi'",
+        ),
+        ("kind: check", '{ items: [{ low: 1, t: a }, { low: 2, t: "" }], take: 1, by: t }', "by", "in the row 2"),
+    ],
+)
+def test_a_column_of_draws_that_has_no_value_is_told_where_it_is_named(
+    question: str, rows: str, place: str, found: str
+) -> None:
+    asked = f'{{ id: q, title: "{{{{row.low}}}}?", {question} }}'
+    study = f"parley: 1\nname: A\nstages: [{{ id: s, kind: survey, rows: {rows}, questions: [{asked}] }}]\n"
+
+    (where, told), *_ = problems(f"{study}cohorts: [{{ seats: [{{ open: true }}] }}]\n", "")
+
+    assert where.partition(" (")[0] == f"stages[0].rows.{place}"
+    assert found in told
+
+
+def test_an_empty_cell_of_a_needed_field_is_told_with_its_row() -> None:
+    question = '{ id: q, kind: number, title: "?", correct: "{{row.right}}" }'
+    rows = '[{ right: 1 }, { id: b, right: "" }]'
+    study = f"parley: 1\nname: A\nstages: [{{ id: s, kind: comprehension, rows: {rows}, questions: [{question}] }}]\n"
+
+    ((where, found),) = problems(f"{study}cohorts: [{{ seats: [{{ open: true }}] }}]\n", "")
+
+    assert where.partition(" (")[0] == "stages[0].questions[0].correct"
+    assert "{{row.right}}, which is empty in the row b" in found
+
+
+@pytest.mark.parametrize(("value", "hint"), [('"x"', "Write a value of 'n'."), ("1", '`value: "1"`'), ('"1"', "")])
+def test_a_rule_over_a_value_that_no_row_has_is_a_warning(value: str, hint: str) -> None:
+    question = f'{{ id: q, kind: check, title: "?", show_if: {{ row: n, value: {value} }} }}'
+    study = f'parley: 1\nname: A\nstages: [{{ id: s, kind: survey, rows: [{{ n: "1" }}], questions: [{question}] }}]\n'
+
+    found = read(f"{study}cohorts: [{{ seats: [{{ open: true }}] }}]\n", "study.yaml").warnings()
+
+    assert [hint in one.hint for one in found] == [True] * bool(hint)
+
+
 CELLS = """
 parley: 1
 name: Cells

@@ -28,7 +28,7 @@ from parley_lab.design.places import located
 from parley_lab.design.row_tables import with_row_tables, without_unread_tables
 from parley_lab.design.tables import Table
 from parley_lab.design.typing_speeds import too_fast
-from parley_lab.kinds.questions.rows import filled_by_rows, left_empty
+from parley_lab.kinds.questions.rows import filled_by_rows, left_empty, rules_of_no_row
 
 Json = Any
 
@@ -60,7 +60,8 @@ class Reading:
         names |= {name for one in stages for name in filled_by_rows(one)}
         parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
         found = [*texts.nearly_places(parts, names), *_braces_in_values(self.value)]
-        found += [problem for place, one in enumerate(stages) for problem in left_empty(one, f"stages[{place}]")]
+        for place, one in enumerate(stages):
+            found += [*left_empty(one, f"stages[{place}]"), *rules_of_no_row(one, f"stages[{place}]")]
         return [*self.of_tables, *located(found, self.value, self.text)]
 
     def warnings_of(self, experiment: Experiment, *, sketched: Collection[str] = ()) -> list[Problem]:

@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import MOST_PROBLEMS, Problem
@@ -119,7 +120,7 @@ class AskedOfRows(StageConfig):
         try:
             stage = handler({**value, "rows": rows, cls.asked: written_out(rows, written, _files_in(value))})
         except ValidationError as error:
-            raise placed_in_file(error, rows, cls.asked, len(written)) from None
+            raise _unknown_levels(rows, error.title) or placed_in_file(error, rows, cls.asked, written) from None
         return stage._of_rows(rows, written, info.context)
 
     def with_items(self, items: Sequence[Mapping[str, Json]]) -> Self:
@@ -168,6 +169,18 @@ def _rows_in(value: Json, asked: str) -> tuple[Rows | None, Sequence[Json]]:
         return None, ()
     is_usable = 0 < len(rows.listed) * len(rows.combinations) * len(written) <= MOST_ASKED
     return (rows, written) if is_usable else (None, ())
+
+
+def _unknown_levels(rows: Rows, title: str) -> ValidationError | None:
+    """Levels with columns that no row has, which leave questions without what they need; None: there are none."""
+    wrong = PydanticCustomError("row_level", _one_of_columns(rows).replace("{", "{{"))
+    found = [
+        InitErrorDetails(type=wrong, loc=("rows", "levels", name, index), input=column)
+        for name, columns in rows.levels.items()
+        for index, column in enumerate(columns)
+        if column not in rows.columns
+    ]
+    return ValidationError.from_exception_data(title, found) if found else None
 
 
 def _files_in(value: Mapping[str, Json]) -> Mapping[str, str]:
@@ -251,6 +264,11 @@ def _bad_draws(rows: Rows) -> Iterator[Problem]:
         return
     if rows.take is None:
         yield Problem("rows.by", repr(rows.by), "`take` beside it: how many rows are drawn")
+        return
+    empty = [row_id for row_id, item in zip(rows.ids, rows.items, strict=True) if item.get(rows.by) in (None, "")]
+    if empty:
+        expected = "a column with a value in every row"
+        yield Problem("rows.by", f"{rows.by!r}, which is empty in the row {empty[0]}", expected)
         return
     counts = Counter(texts.as_text(item.get(rows.by)) for item in rows.items)
     if len(counts) == 1:

@@ -5,6 +5,7 @@ A stage keeps its questions as the file writes them, and writes them back so. Wh
 `everest` is `everest.guess`.
 """
 
+import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -277,6 +278,37 @@ def left_empty(stage: Json, where: str) -> Iterator[Problem]:
             yield Problem(place, found, expected, wrong, hint, code=IN_WORDS)
 
 
+def rules_of_no_row(stage: Json, where: str) -> Iterator[Problem]:
+    """Rules that hold in no row, since no row has the value: a slip, or a text that is compared with a number.
+
+    stage: its fields in the file, before any check.
+    """
+    rows = stage.get("rows") if isinstance(stage, Mapping) else None
+    listed = rows.get("items") if isinstance(rows, Mapping) else rows
+    items = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    for place, rule in _rules_over_rows({name: stage.get(name) for name in _ASKED} if items else {}, where):
+        column, value = rule.get("row"), rule.get("value")
+        values = [item[column] for item in items if item.get(column) is not None]
+        if not values or value in values or rule.get("operator", "equals") != "equals":
+            continue
+        meant = next((one for one in values if texts.as_text(one) == texts.as_text(value)), None)
+        found, expected = f"`value: {json.dumps(value)}`", f"a value of {column!r}"
+        wrong = f"no row has {json.dumps(value)} in {column!r}, so this is asked about none"
+        hint = f"Write {expected}." if meant is None else f"Write `value: {json.dumps(meant)}`: the cells are texts."
+        yield Problem(place, found, expected, wrong, hint, code=IN_WORDS)
+
+
+def _rules_over_rows(value: Json, where: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    if isinstance(value, Mapping):
+        if isinstance(value.get("row"), str) and "value" in value:
+            yield where, value
+        for name, part in value.items():
+            yield from _rules_over_rows(part, f"{where}.{name}")
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _rules_over_rows(part, f"{where}[{index}]")
+
+
 def named(row_id: str, question_id: str) -> str:
     """The id of a row's question."""
     return f"{row_id}.{question_id}"
@@ -285,20 +317,36 @@ def named(row_id: str, question_id: str) -> str:
 _KNOWN_ERRORS: Final = frozenset(get_args(ErrorType))
 
 
-def placed_in_file(error: ValidationError, rows: Rows, field: str, asked: int) -> ValidationError:
+def placed_in_file(error: ValidationError, rows: Rows, field: str, written: Sequence[Json]) -> ValidationError:
     """The error with its places in the questions of the file; what many rows have is said of the first.
 
-    field: the one with the questions. asked: how many there are.
+    field: the one with the questions. written: these, as the file has them.
     """
     told: dict[tuple[int | str, ...], InitErrorDetails] = {}
-    ids, per_row = rows.ids, asked * len(rows.combinations)
+    ids, asked = rows.ids, len(written)
     for one in error.errors(include_url=False):
         loc, found = one["loc"], one["input"]
         if len(loc) > 1 and loc[0] == field and isinstance(loc[1], int) and asked:
-            found = f"{found}, in the row {ids[loc[1] // per_row]}" if isinstance(found, str) else found
-            loc = (field, loc[1] % asked, *loc[2:])
+            row_id, place = ids[loc[1] // (asked * len(rows.combinations))], loc[1] % asked
+            text = _text_of_row(written[place], loc[2:]) if one["type"] == "missing" else None
+            loc = (field, place, *loc[2:])
+            if text is not None:
+                needed = PydanticCustomError("empty_cell", "a value in this row")
+                cell = InitErrorDetails(type=needed, loc=loc, input=f"{text}, which is empty in the row {row_id}")
+                told.setdefault((*loc, one["type"]), cell)
+                continue
+            found = f"{found}, in the row {row_id}" if isinstance(found, str) else found
         told.setdefault((*loc, one["type"]), _again(one, loc, found))
     return ValidationError.from_exception_data(error.title, list(told.values()))
+
+
+def _text_of_row(value: Json, loc: Sequence[int | str]) -> str | None:
+    """The text with values of rows that a question of the file has at this place."""
+    for part in loc:
+        is_key = isinstance(value, Mapping) and part in value
+        if is_key or (isinstance(value, list | tuple) and isinstance(part, int) and part < len(value)):
+            value = value[part]
+    return value if isinstance(value, str) and ROW in value else None
 
 
 def _again(one: ErrorDetails, loc: tuple[int | str, ...], found: Json) -> InitErrorDetails:
