@@ -5,12 +5,19 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import parley_lab.kinds.stages
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.kinds import StageKind
+from parley_lab.kinds.stages import _OURS, _PACKAGE, _in_folder, gather
 from parley_lab.testing.pause_kind import PAUSE
+
+Gathered = Callable[[Path], StageKind[Any]]
 
 USE = """
     import sys
@@ -41,6 +48,14 @@ def used(*ours: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run USE in a separate lab; `ours` has a folder `stages` that comes before the lab's."""
     command = [sys.executable, "-c", textwrap.dedent(USE), *map(str, ours)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+@pytest.fixture
+def gathered() -> Iterator[Gathered]:
+    """The kind `pause` of a folder of kinds, gathered in this process, which keeps its own kinds."""
+    yield lambda folder: gather([*_OURS, *_in_folder(folder)])["pause"][0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
+        del sys.modules[name]
 
 
 def package(folder: Path, source: str) -> Path:
@@ -78,21 +93,17 @@ def test_a_package_in_the_folder_for_kinds_is_a_new_kind(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
 
 
-def test_a_kind_of_several_modules_imports_them_by_their_place(tmp_path: Path) -> None:
+def test_a_kind_of_several_modules_imports_them_by_their_place(tmp_path: Path, gathered: Gathered) -> None:
     package(tmp_path / "pause", "from .rules import KIND")
     (tmp_path / "pause" / "rules.py").write_text(textwrap.dedent(PAUSE))
 
-    done = used(PARLEY_KINDS_DIR=str(tmp_path))
-
-    assert done.returncode == 0, done.stderr
+    assert type(gathered(tmp_path)).__module__ == "parley_kinds.pause.rules"
 
 
-def test_a_kind_may_have_names_of_its_own_that_are_private(tmp_path: Path) -> None:
+def test_a_kind_may_have_names_of_its_own_that_are_private(tmp_path: Path, gathered: Gathered) -> None:
     own = PAUSE.replace("    config_model", "    _tournament_length = 3\n    config_model")
 
-    done = used(PARLEY_KINDS_DIR=str(package(tmp_path / "pause", own)))
-
-    assert done.returncode == 0, done.stderr
+    assert type(gathered(package(tmp_path / "pause", own))).__name__ == "Pause"
 
 
 def test_an_installed_package_with_an_entry_point_is_a_new_kind(tmp_path: Path) -> None:
@@ -112,25 +123,25 @@ def test_a_taken_name_is_refused_with_both_places(tmp_path: Path) -> None:
     assert f"Two kinds of stages are called 'pause': {places}" in done.stderr
 
 
-def test_no_one_takes_the_name_of_a_kind_of_the_lab(tmp_path: Path) -> None:
-    done = used(PARLEY_KINDS_DIR=str(package(tmp_path / "info", PAUSE)))
+def test_no_one_takes_the_name_of_a_kind_of_the_lab(tmp_path: Path, gathered: Gathered) -> None:
+    with pytest.raises(SettingsInvalid) as refused:
+        gathered(package(tmp_path / "info", PAUSE))
 
-    assert done.returncode != 0
     ours = Path(parley_lab.kinds.stages.__file__).parent / "info"
-    assert f"called 'info': the folder {ours} and the folder {tmp_path / 'info'}" in done.stderr
+    assert f"called 'info': the folder {ours} and the folder {tmp_path / 'info'}" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("folder", "complaint"),
     [("nowhere", "There is no folder"), ("pause", "is a kind itself; name the folder in which it is")],
 )
-def test_a_wrong_folder_for_kinds_is_refused(tmp_path: Path, folder: str, complaint: str) -> None:
+def test_a_wrong_folder_for_kinds_is_refused(tmp_path: Path, gathered: Gathered, folder: str, complaint: str) -> None:
     package(tmp_path / "pause", PAUSE)
 
-    done = used(PARLEY_KINDS_DIR=str(tmp_path / folder))
+    with pytest.raises(SettingsInvalid) as refused:
+        gathered(tmp_path / folder)
 
-    assert done.returncode != 0
-    assert complaint in done.stderr
+    assert complaint in str(refused.value)
 
 
 PAGE_OF_ANOTHER_KIND = PAUSE.replace(
@@ -160,9 +171,16 @@ STRANGE = PAUSE.replace("    config_model", "    tournament_length = 3\n    conf
         ("import nothing_like_it", "cannot be loaded. ModuleNotFoundError: No module named 'nothing_like_it'"),
     ],
 )
-def test_what_is_no_kind_says_what_it_lacks(tmp_path: Path, source: str, complaint: str) -> None:
-    done = used(PARLEY_KINDS_DIR=str(package(tmp_path / "pause", source)))
+def test_what_is_no_kind_says_what_it_lacks(tmp_path: Path, gathered: Gathered, source: str, complaint: str) -> None:
+    with pytest.raises(SettingsInvalid) as refused:
+        gathered(package(tmp_path / "pause", source))
+
+    assert f"The kind 'pause' in the folder {tmp_path / 'pause'}" in str(refused.value)
+    assert complaint in str(refused.value)
+
+
+def test_a_lab_with_what_is_no_kind_does_not_load(tmp_path: Path) -> None:
+    done = used(PARLEY_KINDS_DIR=str(package(tmp_path / "pause", MISSPELT)))
 
     assert done.returncode != 0
-    assert f"The kind 'pause' in the folder {tmp_path / 'pause'}" in done.stderr
-    assert complaint in done.stderr
+    assert "did you mean `completion`?" in done.stderr
