@@ -323,12 +323,23 @@ def test_a_sheet_whose_name_is_nearly_right_stays_a_problem(name: str) -> None:
     assert [where for where, _ in problems_in(base_values(), nearly)] == [f"{name}!A1"]
 
 
-@pytest.mark.parametrize("prefix", ["", "x:"])
+FORMS = {"short": '<c r="{c}{r}" s="1"/>', "long": '<c r="{c}{r}" s="1"></c>', "none": ""}
+EVERY_ROW = range(4, 1_048_577)
+
+
 @pytest.mark.parametrize(
-    "form", ['<c r="{c}{r}" s="1"/>', '<c r="{c}{r}" s="1"></c>', ""], ids=["short", "long", "none"]
+    ("form", "prefix", "rows"),
+    [
+        pytest.param(FORMS["short"], "", EVERY_ROW, id="every row", marks=pytest.mark.long),
+        pytest.param(FORMS["short"], "", EVERY_ROW[::6], id="to the last row"),
+        *(
+            pytest.param(form, prefix, range(4, 60_000), id=f"{name}-{prefix}")
+            for name, form in FORMS.items()
+            for prefix in ("", "x:")
+        ),
+    ],
 )
-def test_styles_down_to_the_last_row_are_read_in_seconds(form: str, prefix: str) -> None:
-    rows = range(4, 1_048_577 if form.endswith("/>") and not prefix else 60_000)
+def test_styles_down_to_the_last_row_are_read_in_seconds(form: str, prefix: str, rows: range) -> None:
     cells = ["".join(form.format(c=column, r=row) for column in "ABCD") for row in rows]
     styled = "".join(
         f'<row r="{row}" s="1" spans="1:4">{of_row}</row>' if of_row else f'<row r="{row}" ht="20"/>'

@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_read_is_left_to_the_run(pytester: pytest.Pytester
     assert all(compiled.exists() for compiled in list(files.values())[1:])
 
 
-@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "several"])
+@pytest.mark.parametrize("processes", [["-n", "2"], pytest.param([], marks=pytest.mark.long)], ids=["several", "one"])
 def test_a_run_of_several_processes_compiles_first(
     pytester: pytest.Pytester, files: dict[Path, Path], processes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,9 +20,8 @@ def test_what_is_left_out_is_counted_by_reason(pytester: pytest.Pytester, proces
     pytester.makepyprojecttoml('[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\nmarkers = ["docker"]\n')
     pytester.makepyfile(TESTS)
 
-    result = pytester.runpytest_subprocess(
-        *processes, "-p", "parley_lab.testing.left_out", "-p", "no:cacheprovider", "-m", "not docker"
-    )
+    run = pytester.runpytest_subprocess if processes else pytester.runpytest
+    result = run(*processes, "-p", "parley_lab.testing.left_out", "-p", "no:cacheprovider", "-m", "not docker")
 
     result.stdout.fnmatch_lines(["*4 tests were left out*", "*3 *no RabbitMQ*", "*1 marked docker*"])
 
@@ -31,6 +30,6 @@ def test_a_run_that_leaves_nothing_out_says_nothing(pytester: pytest.Pytester) -
     pytester.makepyprojecttoml('[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\n')
     pytester.makepyfile("def test_run(): pass")
 
-    result = pytester.runpytest_subprocess("-p", "parley_lab.testing.left_out", "-p", "no:cacheprovider")
+    result = pytester.runpytest("-p", "parley_lab.testing.left_out", "-p", "no:cacheprovider")
 
     assert "left out" not in result.stdout.str()
