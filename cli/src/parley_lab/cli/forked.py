@@ -36,8 +36,8 @@ _LOADED: Final = [
 ]
 _STREAMS: Final = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
-Main = Callable[[], object]
-"""What a command does, with what is in `sys.argv`; a function of a module, as it is found there by its name."""
+Main = Callable[[], int | None]
+"""What a command does, with what is in `sys.argv`, and its exit code; a function that its module has by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ class Begun:
         self._process.close()
 
 
-def begin(arguments: Sequence[str], *, folder: Path, variables: Mapping[str, str]) -> Begun:
+def begin(arguments: Sequence[str], *, folder: Path, variables: Mapping[str, str], main: Main = cli.main) -> Begun:
     """Start one command, in this folder and with only these variables."""
     told, telling = get_context("forkserver").Pipe(duplex=False)
     with telling:
-        work = _Work(cli.main, tuple(arguments), folder, dict(variables))
+        work = _Work(main, tuple(arguments), folder, dict(variables))
         return Begun(_started(_run_telling, work, telling), told)
 
 
@@ -174,7 +174,7 @@ def _run(work: _Work) -> None:
         setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
     sys.argv = [str(cli.__file__), *work.arguments]
     try:
-        work.main()
+        sys.exit(work.main())
     finally:
         # multiprocessing leaves this out at the end of a process.
         atexit._run_exitfuncs()
