@@ -13,6 +13,7 @@ from parley_lab.bus.in_process import InProcessBus
 from parley_lab.gateway.app import create_app
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.gateway.testing import ANSWER, FILE, Api, assert_described, following, served
+from parley_lab.gateway.testing.streams import until_hearing
 from parley_lab.talk import typing_hints
 
 pytestmark = pytest.mark.postgres
@@ -23,6 +24,7 @@ async def two_talkers(api: Api) -> tuple[str, str, str]:
     experiment_id = await api.running()
     ada, bo = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
     await api.settle(experiment_id)
+    await until_hearing(api.database)
     return experiment_id, ada, bo
 
 
@@ -109,6 +111,7 @@ async def test_a_stream_that_begins_later_is_told_who_types_and_another_gateway_
         served(other) as elsewhere,
         following(elsewhere, bo, "") as first,
     ):
+        await until_hearing(api.database, 2)
         await types(api, ada, thread_id)
         heard = await told(first)
         async with following(elsewhere, bo, "") as second:
@@ -126,6 +129,7 @@ async def test_who_comes_to_the_conversation_is_told_who_types_there(api: Api, a
     bo = await api.join(experiment_id, "Bo")
     await api.settle(experiment_id)
     thread_id, who = await api.thread(ada), await member_id(api, ada)
+    await until_hearing(api.database)
 
     async with following(address, bo, "") as seen:
         await types(api, ada, thread_id)

@@ -9,8 +9,10 @@ from typing import Any
 
 import httpx2
 from pydantic import TypeAdapter
+from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api, assert_fits, schema_of_stream
+from parley_lab.store.session import Database
 from parley_lab.testing.network import WITHOUT_TLS
 
 
@@ -21,6 +23,24 @@ class Sent:
     cursor: str
     type: str
     data: Any
+
+
+# A connection that listens asks `SELECT 1` after a while of silence.
+_HEARING = text(
+    """
+    SELECT count(*) AS gateways FROM pg_stat_activity
+    WHERE datname = current_database() AND state = 'idle' AND (query LIKE 'LISTEN %' OR query = 'SELECT 1')
+    """
+)
+
+
+async def until_hearing(database: Database, gateways: int = 1) -> None:
+    """Wait until so many gateways hear of this database: typing hints from before that are lost."""
+    async with asyncio.timeout(10):
+        while True:
+            async with database.read() as session:
+                if (await session.one(_HEARING)).gateways >= gateways:
+                    return
 
 
 @asynccontextmanager
