@@ -5,8 +5,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
-from parley_lab.testing.fresh_databases import FreshDatabases
+from parley_lab.store.session import Database
+from parley_lab.testing.fresh_databases import FreshDatabases, is_emptied, look_at
 from parley_lab.testing.services import Server
 
 ADD = "INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ada', now())"
@@ -55,27 +57,35 @@ def test_who_is_still_connected_is_cut_off_and_does_not_find_it_again(fresh: Fre
     late.close()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "ALTER TABLE experimenters ADD COLUMN more text",
-        "ALTER TABLE experimenters ALTER COLUMN name DROP NOT NULL",
-        "ALTER TABLE experimenters ALTER COLUMN name SET DEFAULT 'x'",
-        "CREATE TABLE more (id int)",
-        "CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'",
-        "CREATE SCHEMA more",
-        "DROP TABLE members CASCADE",
-        "UPDATE alembic_version SET version_num = '0000'",
-        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END $$",
-    ],
+CHANGES = (
+    "ALTER TABLE experimenters ADD COLUMN more text",
+    "ALTER TABLE experimenters ALTER COLUMN name DROP NOT NULL",
+    "ALTER TABLE experimenters ALTER COLUMN name SET DEFAULT 'x'",
+    "CREATE TABLE more (id int)",
+    "CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE SCHEMA more",
+    "DROP TABLE members CASCADE",
+    "UPDATE alembic_version SET version_num = '0000'",
+    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END $$",
 )
-def test_a_database_that_is_not_as_it_was_is_given_to_no_other_test(fresh: FreshDatabases, change: str) -> None:
+
+
+def test_a_database_that_is_not_as_it_was_is_given_to_no_other_test(fresh: FreshDatabases) -> None:
     with fresh.one() as first:
         was, revision = said(first, OID), said(first, REVISION)
-        said(first, change)
+        said(first, CHANGES[0])
     with fresh.one() as second:
         assert said(second, OID) != was
         assert said(second, REVISION) == revision
+
+
+def test_each_change_is_seen_that_emptying_does_not_take_back(database_url: str) -> None:
+    as_copied = look_at(database_url)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for change in ("SELECT 1", *CHANGES):
+            with connection.transaction(force_rollback=True):
+                connection.execute(change.encode())
+                assert is_emptied(connection, as_copied, ()) == (change == "SELECT 1"), change
 
 
 def test_a_database_that_has_grown_is_given_to_no_other_test(fresh: FreshDatabases) -> None:
@@ -99,3 +109,63 @@ def test_a_database_that_a_test_has_dropped_is_missed_by_no_other(
         said(postgres_server.url, f'DROP DATABASE "{said(first, NAME)}"')
     with fresh.one() as second:
         assert said(second, COUNT) == 0
+
+
+async def ask(database: Database, query: str) -> Any:
+    async with database.transaction() as session:
+        return (await session.one(text(f"SELECT ({query}) AS found"))).found
+
+
+BACKEND = "SELECT pg_backend_pid()"
+
+
+async def test_connections_go_on_from_test_to_test_and_rows_do_not(fresh: FreshDatabases) -> None:
+    async with fresh.lend() as first:
+        backend = await ask(first, BACKEND)
+        async with first.transaction() as session:
+            await session.run(text(ADD))
+        assert await ask(first, "SELECT nextval('outbox_id_seq')") == 1
+    async with fresh.lend() as second:
+        assert second is not first
+        assert await ask(second, BACKEND) == backend
+        assert await ask(second, COUNT) == 0
+        assert await ask(second, "SELECT nextval('outbox_id_seq')") == 1
+
+
+async def test_only_connections_of_its_own_go_on(fresh: FreshDatabases) -> None:
+    async with fresh.lend() as first:
+        backend = await ask(first, BACKEND)
+        late = psycopg.connect(first.url, autocommit=True)
+        late.execute("BEGIN")
+        late.execute(ADD)
+    async with fresh.lend() as second:
+        assert await ask(second, BACKEND) == backend
+        assert await ask(second, COUNT) == 0
+        with pytest.raises(psycopg.OperationalError):
+            late.execute(ADD)
+    late.close()
+
+
+async def test_two_at_once_have_a_database_each(fresh: FreshDatabases) -> None:
+    async with fresh.lend() as first, fresh.lend() as second:
+        assert await ask(first, OID) != await ask(second, OID)
+
+
+async def test_a_database_whose_tables_have_changed_does_not_go_on(fresh: FreshDatabases) -> None:
+    async with fresh.lend() as first:
+        was = await ask(first, OID)
+        async with first.transaction() as session:
+            await session.run(text("ALTER TABLE experimenters ADD COLUMN more text"))
+    async with fresh.lend() as second:
+        assert await ask(second, OID) != was
+
+
+async def test_a_database_in_which_a_transaction_is_open_does_not_go_on(fresh: FreshDatabases) -> None:
+    async with fresh.lend() as first:
+        was = await ask(first, OID)
+        session = first.transaction()
+        await session.__aenter__()
+    async with fresh.lend() as second:
+        assert await ask(second, OID) != was
+    with pytest.raises(Exception):  # noqa: B017, PT011 - its connection is closed
+        await session.__aexit__(None, None, None)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import orjson
 import psycopg
 from psycopg import sql
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from parley_lab.base.errors import Unavailable
 from parley_lab.store.failures import NOTICES_SILENCE
@@ -90,35 +90,45 @@ def _connect(url: str) -> Iterator[psycopg.Connection]:
 _LOCK_TIMEOUT_MS = 8_000
 
 
+POOL_SIZE = 20
+PATIENCE_SECONDS = 10.0
+
+
 def connect(
-    url: str, *, pool_size: int = 20, patience_seconds: float = 10, statement_seconds: float = STATEMENT_SECONDS
+    url: str,
+    *,
+    pool_size: int = POOL_SIZE,
+    patience_seconds: float = PATIENCE_SECONDS,
+    statement_seconds: float = STATEMENT_SECONDS,
 ) -> Database:
     """A database for this process; `url` is `postgresql://...`. Connects on first use.
 
     When all connections are in use, transactions wait for one: urgent ones come first, and requests wait at most
     `patience_seconds`.
     """
-    return Database(
-        create_async_engine(
-            as_sqlalchemy_url(url),
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=patience_seconds,
-            # The connection that was used last has its statements prepared.
-            pool_use_lifo=True,
-            # The session that borrows a connection ends its transaction.
-            pool_reset_on_return=None,
-            connect_args={
-                "options": _OPTIONS,
-                "prepare_threshold": 0,
-                **NOTICES_SILENCE,
-            },
-            json_deserializer=orjson.loads,
-            # Texts of people and models must not reach a log inside an error message.
-            hide_parameters=True,
-        ),
-        Turnstile(pool_size, patience_seconds),
-        statement_seconds=statement_seconds,
+    engine = engine_of(url, pool_size=pool_size, patience_seconds=patience_seconds)
+    return Database(engine, Turnstile(pool_size, patience_seconds), statement_seconds=statement_seconds)
+
+
+def engine_of(url: str, *, pool_size: int = POOL_SIZE, patience_seconds: float = PATIENCE_SECONDS) -> AsyncEngine:
+    """The pool of connections under a `Database`; connects on first use."""
+    return create_async_engine(
+        as_sqlalchemy_url(url),
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=patience_seconds,
+        # The connection that was used last has its statements prepared.
+        pool_use_lifo=True,
+        # The session that borrows a connection ends its transaction.
+        pool_reset_on_return=None,
+        connect_args={
+            "options": _OPTIONS,
+            "prepare_threshold": 0,
+            **NOTICES_SILENCE,
+        },
+        json_deserializer=orjson.loads,
+        # Texts of people and models must not reach a log inside an error message.
+        hide_parameters=True,
     )
 
 

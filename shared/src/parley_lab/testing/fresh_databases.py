@@ -1,18 +1,32 @@
 """Empty databases for tests: what a test has used is emptied for the next, since a copy costs twenty times as much.
 
-Each test gets a name that no other had: a process that outlives its test finds no database at its address any more.
+A test that asks for the address gets a name that no other had: a process that outlives its test finds no database at
+its address any more. One that asks for a `Database` alone gets connections that know the statements of the lab from
+tests before: half of what PostgreSQL does for a short test is to read and plan them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from time import sleep
 from typing import Any, Final, LiteralString
 from uuid import uuid4
 
 import psycopg
 from psycopg import sql
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from parley_lab.store.databases import copy_database, drop_database, with_name
+from parley_lab.store.databases import (
+    PATIENCE_SECONDS,
+    POOL_SIZE,
+    copy_database,
+    drop_database,
+    engine_of,
+    with_name,
+)
+from parley_lab.store.session import Database
+from parley_lab.store.turnstile import Turnstile
 
 _GROWTH_BYTES: Final = 4_000_000
 """A database whose tables take more is dropped: deleted rows keep their place, and later tests would read past them."""
@@ -23,11 +37,13 @@ _WRITTEN: Final = """
     SELECT relname, pg_total_relation_size(oid) FROM pg_class
     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND (pg_stat_file(pg_relation_filepath(oid))).size > 0
 """
+# PostgreSQL itself would look every 100 ms whether they are gone.
 _CUT_OFF_OTHERS: Final = """
-    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_get_activity(NULL)
+    SELECT pg_terminate_backend(pid) FROM pg_stat_get_activity(NULL)
     WHERE datid = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+        AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND pid <> ALL(%s)
 """
+_LOOKS: Final = 5_000
 _FIRST_NUMBERS: Final = "SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence"
 # A copy has the rows of its template's catalogs, with the transactions that wrote them.
 _SHAPE: Final = """
@@ -57,6 +73,32 @@ class _Fresh:
     """The other tables, such as the revision of the schema, each with all of its rows."""
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A database with connections that stay open from test to test."""
+
+    name: str
+    engine: AsyncEngine
+    emptying: psycopg.Connection
+    drivers: list[psycopg.AsyncConnection[Any]] = field(default_factory=list)
+    """All that the engine has opened; some may be closed."""
+
+    def __post_init__(self) -> None:
+        @event.listens_for(self.engine.sync_engine, "connect")
+        def note(connection: Any, _record: object) -> None:
+            self.drivers.append(connection.driver_connection)
+
+    def open_ones(self) -> list[int]:
+        """The processes of the server behind the connections that are open."""
+        self.drivers = [driver for driver in self.drivers if not driver.closed]
+        return [driver.info.backend_pid for driver in self.drivers]
+
+    def close(self) -> None:
+        for driver in self.drivers:
+            driver.pgconn.finish()
+        self.emptying.close()
+
+
 class FreshDatabases:
     """Databases on the server of `url` like `template`: all tables, without the rows of any other test."""
 
@@ -65,6 +107,7 @@ class FreshDatabases:
         self._template = template
         self._fresh: _Fresh | None = None
         self._emptied: list[str] = []
+        self._kept: list[_Kept] = []
         self._renaming: psycopg.Connection | None = None
 
     @contextmanager
@@ -77,16 +120,44 @@ class FreshDatabases:
             copy_database(self._url, self._template, name)
         url = with_name(self._url, name)
         if self._fresh is None:
-            self._fresh = _look_at(url)
+            self._fresh = look_at(url)
         try:
             yield url
         finally:
-            if _is_emptied(url, self._fresh):
+            if _is_emptied_anew(url, self._fresh):
                 self._emptied.append(name)
             else:
                 drop_database(self._url, name)
 
+    @asynccontextmanager
+    async def lend(self) -> AsyncIterator[Database]:
+        """A database for one test, in which connections of tests before may go on, in another event loop."""
+        kept = self._kept.pop() if self._kept else self._new()
+        assert self._fresh is not None
+        try:
+            yield Database(kept.engine, Turnstile(POOL_SIZE, PATIENCE_SECONDS))
+        finally:
+            is_at_rest = kept.engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # it is a QueuePool
+            if is_at_rest and is_emptied(kept.emptying, self._fresh, kept.open_ones()):
+                self._kept.append(kept)
+            else:
+                kept.close()
+                await kept.engine.dispose()
+                drop_database(self._url, kept.name)
+
+    def _new(self) -> _Kept:
+        name = f"parley_kept_{uuid4().hex[:16]}"
+        copy_database(self._url, self._template, name)
+        url = with_name(self._url, name)
+        if self._fresh is None:
+            self._fresh = look_at(url)
+        return _Kept(name, engine_of(url), psycopg.connect(url, autocommit=True))
+
     def close(self) -> None:
+        for kept in self._kept:
+            kept.close()
+            drop_database(self._url, kept.name)
+        self._kept.clear()
         if self._renaming is not None:
             self._renaming.close()
         for name in self._emptied:
@@ -96,10 +167,12 @@ class FreshDatabases:
     def _rename(self, name: str, to: str) -> None:
         if self._renaming is None:
             self._renaming = psycopg.connect(self._url, autocommit=True)
+            self._renaming.execute("SET synchronous_commit = off")
         self._renaming.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(*map(sql.Identifier, (name, to))))
 
 
-def _look_at(url: str) -> _Fresh:
+def look_at(url: str) -> _Fresh:
+    """The database as it is now, before its first test."""
     with psycopg.connect(url, autocommit=True) as connection:
         tables = [name for (name,) in connection.execute(_TABLES)]
         kept = tuple((table, rows) for table in tables if (rows := _rows(connection, table)))
@@ -107,24 +180,41 @@ def _look_at(url: str) -> _Fresh:
         return _Fresh(_value(connection, _SHAPE), empty, kept)
 
 
-def _is_emptied(url: str, fresh: _Fresh) -> bool:
-    """Whether the database is as it was, but for the rows of the test, which are deleted."""
+def _is_emptied_anew(url: str, fresh: _Fresh) -> bool:
     try:
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(_CUT_OFF_OTHERS)
-            # No foreign keys are looked after meanwhile.
-            connection.execute("SET session_replication_role = replica")
-            written = {table: size for table, size in connection.execute(_WRITTEN) if table in fresh.empty}
-            for table in written:
-                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
-            connection.execute(_FIRST_NUMBERS)
-            return (
-                _value(connection, _SHAPE) == fresh.shape
-                and sum(written.values()) <= _GROWTH_BYTES
-                and all(_rows(connection, table) == rows for table, rows in fresh.kept)
-            )
+            return is_emptied(connection, fresh, ())
     except psycopg.Error:
         return False
+
+
+def is_emptied(connection: psycopg.Connection, fresh: _Fresh, staying: Collection[int]) -> bool:
+    """Whether the database is as it was, but for the rows of the test, which are deleted.
+
+    `staying`: processes of the server whose connections stay open.
+    """
+    try:
+        _cut_off_others(connection, staying)
+        # No foreign keys are looked after meanwhile.
+        connection.execute("SET session_replication_role = replica")
+        written = {table: size for table, size in connection.execute(_WRITTEN) if table in fresh.empty}
+        for table in written:
+            connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        connection.execute(_FIRST_NUMBERS)
+        return (
+            _value(connection, _SHAPE) == fresh.shape
+            and sum(written.values()) <= _GROWTH_BYTES
+            and all(_rows(connection, table) == rows for table, rows in fresh.kept)
+        )
+    except psycopg.Error:
+        return False
+
+
+def _cut_off_others(connection: psycopg.Connection, staying: Collection[int]) -> None:
+    for _ in range(_LOOKS):
+        if not connection.execute(_CUT_OFF_OTHERS, (list(staying),)).fetchall():
+            return
+        sleep(0.001)
 
 
 def _rows(connection: psycopg.Connection, table: str) -> str:

@@ -7,7 +7,7 @@ the environment of CrewAI.
 import gc
 import uuid
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,6 +92,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(marker)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are collected: the more there are, the longer each look takes."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over modules and thousands of tests, which stay to the end."""
@@ -168,11 +178,15 @@ def database_url(fresh_databases: "FreshDatabases") -> Iterator[str]:
 
 
 @pytest.fixture
-async def database(database_url: str) -> "AsyncIterator[Database]":
-    """Connected to `database_url`."""
+async def database(request: pytest.FixtureRequest, fresh_databases: "FreshDatabases") -> "AsyncIterator[Database]":
+    """An empty, migrated database: that of `database_url` in a test that asks for it, too."""
+    if "database_url" not in request.fixturenames:
+        async with fresh_databases.lend() as database:
+            yield database
+        return
     from parley_lab.store import databases
 
-    database = databases.connect(database_url)
+    database = databases.connect(request.getfixturevalue("database_url"))
     yield database
     await database.close()
 
