@@ -24,6 +24,23 @@ def data_dir() -> Iterator[Path]:
         yield Path(folder) / "lab" / "postgres"
 
 
+@pytest.fixture(scope="module")
+def _made() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="parley-") as folder:
+        path = Path(folder) / "postgres"
+        embedded_postgres.start(path, fast=True).stop()
+        yield path
+
+
+@pytest.fixture
+def made_dir(_made: Path, data_dir: Path) -> Path:
+    """A directory in which a server has run: to make one takes longer than most tests."""
+    data_dir.parent.mkdir()
+    # It keeps the owner, whom Python's own copies forget.
+    subprocess.run(["cp", "-a", str(_made), str(data_dir)], check=True)
+    return data_dir
+
+
 def _rows(url: str) -> list[int]:
     with psycopg.connect(url) as connection:
         return [row[0] for row in connection.execute("SELECT n FROM kept ORDER BY n")]
@@ -53,11 +70,11 @@ def test_what_was_committed_is_there_after_a_new_start(data_dir: Path) -> None:
     assert not (data_dir / "postmaster.pid").exists()
 
 
-def test_directory_in_use_is_refused_with_the_process_that_uses_it(data_dir: Path) -> None:
-    server = embedded_postgres.start(data_dir, fast=True)
+def test_directory_in_use_is_refused_with_the_process_that_uses_it(made_dir: Path) -> None:
+    server = embedded_postgres.start(made_dir, fast=True)
 
     with pytest.raises(SettingsInvalid, match=f"process {os.getpid()}, is using"):
-        embedded_postgres.start(data_dir, fast=True)
+        embedded_postgres.start(made_dir, fast=True)
 
     server.stop()
 
@@ -115,34 +132,34 @@ def _killed_lab(data_dir: Path) -> str:
 
 
 @pytest.mark.fault
-def test_server_left_behind_by_a_kill_is_taken_over_and_stopped(data_dir: Path) -> None:
-    url = _killed_lab(data_dir)
+def test_server_left_behind_by_a_kill_is_taken_over_and_stopped(made_dir: Path) -> None:
+    url = _killed_lab(made_dir)
     _keep(url, 1)
-    left_behind = _server_pid(data_dir)
+    left_behind = _server_pid(made_dir)
     with psycopg.connect(url) as forgotten:
         forgotten.execute("SELECT 1")
 
-        server = embedded_postgres.start(data_dir)
+        server = embedded_postgres.start(made_dir)
 
         with pytest.raises(psycopg.OperationalError):
             forgotten.execute("SELECT 1")
-    taken_over = _server_pid(data_dir)
+    taken_over = _server_pid(made_dir)
     rows = _rows(server.url)
     server.stop()
 
     assert taken_over == left_behind
     assert rows == [1]
-    assert not (data_dir / "postmaster.pid").exists()
+    assert not (made_dir / "postmaster.pid").exists()
 
 
 @pytest.mark.fault
-def test_server_that_was_killed_itself_comes_back_with_its_data(data_dir: Path) -> None:
-    first = embedded_postgres.start(data_dir)
+def test_server_that_was_killed_itself_comes_back_with_its_data(made_dir: Path) -> None:
+    first = embedded_postgres.start(made_dir)
     _keep(first.url, 1)
-    os.kill(_server_pid(data_dir), signal.SIGKILL)
+    os.kill(_server_pid(made_dir), signal.SIGKILL)
     first.stop()
 
-    second = embedded_postgres.start(data_dir)
+    second = embedded_postgres.start(made_dir)
     rows = _rows(second.url)
     second.stop()
 
@@ -151,10 +168,10 @@ def test_server_that_was_killed_itself_comes_back_with_its_data(data_dir: Path) 
 
 @pytest.mark.fault
 def test_server_of_which_a_part_hangs_is_made_to_end_and_keeps_its_data(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    made_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_postgres, "_STOP_SECONDS", 1)
-    first = embedded_postgres.start(data_dir)
+    first = embedded_postgres.start(made_dir)
     _keep(first.url, 1)
     with psycopg.connect(first.url) as connection:
         pids = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
@@ -162,7 +179,7 @@ def test_server_of_which_a_part_hangs_is_made_to_end_and_keeps_its_data(
 
     first.stop()
 
-    second = embedded_postgres.start(data_dir)
+    second = embedded_postgres.start(made_dir)
     rows = _rows(second.url)
     second.stop()
 
@@ -170,21 +187,21 @@ def test_server_of_which_a_part_hangs_is_made_to_end_and_keeps_its_data(
 
 
 @pytest.mark.fault
-def test_server_whose_way_another_program_has_closed_is_stopped(data_dir: Path) -> None:
-    server = embedded_postgres.start(data_dir, fast=True)
-    data_dir.parent.chmod(0o700)
+def test_server_whose_way_another_program_has_closed_is_stopped(made_dir: Path) -> None:
+    server = embedded_postgres.start(made_dir, fast=True)
+    made_dir.parent.chmod(0o700)
 
     server.stop()
 
-    assert not (data_dir / "postmaster.pid").exists()
+    assert not (made_dir / "postmaster.pid").exists()
 
 
-def test_number_of_another_program_in_the_pid_file_is_not_taken_for_a_server(data_dir: Path) -> None:
-    server = embedded_postgres.start(data_dir, fast=True)
+def test_number_of_another_program_in_the_pid_file_is_not_taken_for_a_server(made_dir: Path) -> None:
+    server = embedded_postgres.start(made_dir, fast=True)
     server.stop()
-    (data_dir / "postmaster.pid").write_text(f"{os.getpid()}\n{data_dir}\n0\n5432\n\n\n0\nready\n")
+    (made_dir / "postmaster.pid").write_text(f"{os.getpid()}\n{made_dir}\n0\n5432\n\n\n0\nready\n")
 
-    server = embedded_postgres.start(data_dir, fast=True)
+    server = embedded_postgres.start(made_dir, fast=True)
 
-    assert _server_pid(data_dir) != os.getpid()
+    assert _server_pid(made_dir) != os.getpid()
     server.stop()
