@@ -15,29 +15,27 @@ SWITCHES = {None: False, "": False, "false": False, "0": False, "No": False, "tr
 
 
 @pytest.mark.parametrize(
-    ("mode", "requested_real", "is_draft", "switch", "key"),
-    list(itertools.product(["mock", "real"], [False, True], [False, True], SWITCHES, [None, "", " ", KEY])),
+    ("mode", "requested_real", "is_draft"), list(itertools.product(["mock", "real"], [False, True], [False, True]))
 )
-def test_the_gate_names_exactly_what_is_missing(
-    mode: ModelMode, requested_real: bool, is_draft: bool, switch: str | None, key: str | None
-) -> None:
-    environ = {
-        name: value for name, value in {"LLM_USE_MOCK": switch, "OPENAI_API_KEY": key}.items() if value is not None
-    }
-    wants_real = mode == "real" or requested_real
-    expected = {
-        "LLM_USE_MOCK": wants_real and SWITCHES[switch],
-        "model_mode": wants_real and mode == "mock" and not is_draft,
-        "OPENAI_API_KEY": wants_real and key != KEY,
-    }
+def test_the_gate_names_exactly_what_is_missing(mode: ModelMode, requested_real: bool, is_draft: bool) -> None:
+    for switch, key in itertools.product(SWITCHES, [None, "", " ", KEY]):
+        environ = {
+            name: value for name, value in {"LLM_USE_MOCK": switch, "OPENAI_API_KEY": key}.items() if value is not None
+        }
+        wants_real = mode == "real" or requested_real
+        expected = {
+            "LLM_USE_MOCK": wants_real and SWITCHES[switch],
+            "model_mode": wants_real and mode == "mock" and not is_draft,
+            "OPENAI_API_KEY": wants_real and key != KEY,
+        }
 
-    problems = model_mode_problems(
-        mode, [OPENAI], environ, endpoints=OPEN, requested_real=requested_real, is_draft=is_draft
-    )
+        problems = model_mode_problems(
+            mode, [OPENAI], environ, endpoints=OPEN, requested_real=requested_real, is_draft=is_draft
+        )
 
-    assert len(problems) == sum(expected.values())
-    for named, is_missing in expected.items():
-        assert any(named in problem for problem in problems) is is_missing
+        assert len(problems) == sum(expected.values())
+        for named, is_missing in expected.items():
+            assert any(named in problem for problem in problems) is is_missing
 
 
 @pytest.mark.parametrize(
