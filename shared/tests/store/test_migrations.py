@@ -95,25 +95,23 @@ async def test_revision_can_be_read_in_a_transaction(database: Database) -> None
         assert await schema.read_revision(session) == migrate.HEAD
 
 
-def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_as_it_is(empty_url: str) -> None:
-    migrate.upgrade(empty_url)
-    _execute(empty_url, "ALTER TABLE notices DROP COLUMN read_at")
-    _execute(empty_url, "COMMENT ON TABLE alembic_version IS NULL")
+def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_as_it_is(database_url: str) -> None:
+    _execute(database_url, "ALTER TABLE notices DROP COLUMN read_at")
+    _execute(database_url, "COMMENT ON TABLE alembic_version IS NULL")
 
     with pytest.raises(migrate.OtherTables, match="Nothing is lost"):
-        migrate.upgrade(empty_url)
+        migrate.upgrade(database_url)
     with pytest.raises(migrate.OtherTables):
-        migrate.upgrade(empty_url)
+        migrate.upgrade(database_url)
 
-    assert migrate.differences(empty_url) == ["+ notices.read_at timestamp with time zone"]
+    assert migrate.differences(database_url) == ["+ notices.read_at timestamp with time zone"]
 
 
-def test_a_database_that_does_not_say_who_made_it_is_taken_when_its_tables_are_the_same(empty_url: str) -> None:
-    migrate.upgrade(empty_url)
-    _execute(empty_url, "COMMENT ON TABLE alembic_version IS 'an earlier way of writing the same'")
+def test_a_database_that_does_not_say_who_made_it_is_taken_when_its_tables_are_the_same(database_url: str) -> None:
+    _execute(database_url, "COMMENT ON TABLE alembic_version IS 'an earlier way of writing the same'")
 
-    assert migrate.upgrade(empty_url).before == migrate.HEAD
-    assert migrate.upgrade(empty_url).before == migrate.HEAD
+    assert migrate.upgrade(database_url).before == migrate.HEAD
+    assert migrate.upgrade(database_url).before == migrate.HEAD
 
 
 def test_a_database_newer_than_the_code_is_refused(database_url: str) -> None:
