@@ -1,6 +1,7 @@
 """Databases of tests: each is as empty as the first, and no test finds that of another."""
 
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import psycopg
@@ -149,6 +150,16 @@ async def test_only_connections_of_its_own_go_on(fresh: FreshDatabases) -> None:
 async def test_two_at_once_have_a_database_each(fresh: FreshDatabases) -> None:
     async with fresh.lend() as first, fresh.lend() as second:
         assert await ask(first, OID) != await ask(second, OID)
+
+
+async def test_of_many_connections_none_goes_on(fresh: FreshDatabases) -> None:
+    async with fresh.lend() as first, AsyncExitStack() as at_once:
+        was = await ask(first, OID)
+        sessions = [await at_once.enter_async_context(first.transaction()) for _ in range(6)]
+        backends = {(await session.one(text(BACKEND))).pg_backend_pid for session in sessions}
+    async with fresh.lend() as second:
+        assert await ask(second, OID) == was
+        assert await ask(second, BACKEND) not in backends
 
 
 async def test_a_database_whose_tables_have_changed_does_not_go_on(fresh: FreshDatabases) -> None:

@@ -44,6 +44,8 @@ _CUT_OFF_OTHERS: Final = """
         AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND pid <> ALL(%s)
 """
 _LOOKS: Final = 5_000
+_MOST_KEPT: Final = 4
+"""So many connections go on: a server has a hundred for all processes of a run."""
 _FIRST_NUMBERS: Final = "SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence"
 # A copy has the rows of its template's catalogs, with the transactions that wrote them.
 _SHAPE: Final = """
@@ -138,6 +140,8 @@ class FreshDatabases:
             yield Database(kept.engine, Turnstile(POOL_SIZE, PATIENCE_SECONDS))
         finally:
             is_at_rest = kept.engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # it is a QueuePool
+            if is_at_rest and len(kept.open_ones()) > _MOST_KEPT:
+                await kept.engine.dispose()
             if is_at_rest and is_emptied(kept.emptying, self._fresh, kept.open_ones()):
                 self._kept.append(kept)
             else:
