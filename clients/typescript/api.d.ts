@@ -171,6 +171,7 @@ export type ProfilePage = { id: string; title: string; description: string; info
 export type ProfileRequest = { name?: string; avatar?: string; pronouns?: string };
 export type ProfileResource = { name?: string; avatar?: string; pronouns?: string };
 export type PromptMessage = { role: ("system" | "user" | "assistant"); content: string };
+export type PromptRequest = { persona: (string | { [name: string]: JsonValue }); stage: string; treatment?: (string | null) };
 export type PromptResource = { draft_id: (string | null); was_sent: boolean; messages: PromptMessage[]; reply_schema: { [name: string]: unknown }; purpose: string; fingerprint: string; left_out: number };
 export type ProviderResource = { provider: string; workers: number };
 export type ProvidersResource = { providers: ProviderResource[]; workers: WorkerResource[] };
@@ -337,6 +338,7 @@ export interface Operations {
   "POST /v1/experiments/{experiment_id}/members/{act}": { path: { experiment_id: string; act: ("pause" | "resume" | "check" | "message" | "remove" | "advance") }; body: ActRequest; answer: ActOutcomes };
   "POST /v1/experiments/{experiment_id}/pause": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/prompt": { path: { experiment_id: string }; query: { persona: string; stage: string; treatment?: string }; answer: PromptResource };
+  "POST /v1/experiments/{experiment_id}/prompt": { path: { experiment_id: string }; body: PromptRequest; answer: PromptResource };
   "POST /v1/experiments/{experiment_id}/resume": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/retry-failed": { path: { experiment_id: string }; body?: (ReasonRequest | null); answer: RetryOfFailed };
   "GET /v1/experiments/{experiment_id}/see": { path: { experiment_id: string }; query?: { stage?: string; seat?: string; treatment?: string }; answer: SeenResource };

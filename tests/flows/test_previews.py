@@ -379,3 +379,29 @@ async def test_a_stage_is_seen_of_a_stored_file_and_of_one_that_is_only_written(
         assert (found["page"]["kind"], found["me"]["stage_id"], found["made_up"]) == ("survey", "before", ["welcome"])
         assert found["page"]["forms"][0]["form"]
     assert (nowhere.status_code, "c9/m1" in nowhere.json()["detail"]) == (404, True)
+
+
+async def test_a_persona_without_a_seat_is_shown_the_stage_in_the_place_of_an_agent(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    client = looking[2]
+    at = f"/v1/experiments/{await created(client)}/prompt"
+    ann = {"profile": {"name": "Ann: [x]"}, "text": "You live in {{town}}."}
+    await client.put("/v1/personas/zoe", json={"profile": {"name": "Zoe"}, "text": "You row in {{town}}."})
+
+    async def words_for(persona: object, **more: str) -> str:
+        answer = await client.post(at, json={"persona": persona, "stage": "before", **more})
+        return "\n".join(one["content"] for one in answer.json()["messages"]) if answer.is_success else answer.text
+
+    own = (await client.get(at, params={"persona": "ann", "stage": "before"})).json()["messages"]
+    as_file_has_it = await words_for("ann")
+
+    assert as_file_has_it == "\n".join(one["content"] for one in own)
+    assert await words_for({"id": "twin", **ann}) == as_file_has_it
+    assert "You row in Frost." in await words_for("zoe")
+    assert "No cohort of the treatment 'warm'" in await words_for("zoe", treatment="warm")
+    assert "You are new." in await words_for({"id": "ann", "text": "You are new."})
+    assert await words_for("ann") == as_file_has_it
+    assert "The persona library has no 'nobody'." in await words_for("nobody")
+    assert "not_found" in await words_for("zoe", stage="nowhere")
+    assert "persona.txt" in await words_for({"id": "new", "txt": "?"})

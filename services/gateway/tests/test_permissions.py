@@ -64,6 +64,7 @@ RULES: Final[Mapping[str, str]] = {
     "POST /v1/experiments/{experiment_id}/members/{act}": "its write",
     "POST /v1/experiments/{experiment_id}/pause": "its write",
     "GET /v1/experiments/{experiment_id}/prompt": "its read",
+    "POST /v1/experiments/{experiment_id}/prompt": "its read",
     "POST /v1/experiments/{experiment_id}/resume": "its write",
     "POST /v1/experiments/{experiment_id}/retry-failed": "its write",
     "GET /v1/experiments/{experiment_id}/see": "its read",
@@ -268,6 +269,7 @@ def body_of(name: str, ids: Mapping[str, str]) -> Any:
         "/experiments/see": FILE,
         "/experiments/validate": FILE,
         "/experiments/{experiment_id}/file": FILE,
+        "/experiments/{experiment_id}/prompt": {"persona": "guide", "stage": "talk"},
     }
     return bodies.get(
         name.partition(" ")[2].removeprefix("/v1"), {} if name.startswith(("POST", "PUT", "PATCH")) else None
@@ -277,7 +279,7 @@ def body_of(name: str, ids: Mapping[str, str]) -> Any:
 async def call(api: Api, name: str, there: World, caller: str | None) -> httpx2.Response:
     method, _, path = name.partition(" ")
     query = "?wait=false" if path.endswith("}/stream") or path == "/v1/me/stream" else ""
-    if path.endswith("/prompt") and "experiment_id" in path:
+    if method == "GET" and path.endswith("/prompt") and "experiment_id" in path:
         query = "?persona=guide&stage=talk"
     body = body_of(name, there.ids)
     headers = bearer(None if caller is None else there.tokens[caller])

@@ -48,16 +48,17 @@ def example_context(
     persona_id: str,
     stage_id: str,
     treatment_id: str | None = None,
+    is_guest: bool = False,
 ) -> PromptContext:
     """The context of a persona on a stage that has just opened, in the first cohort in which it sits.
 
     Ids, paths and draws are those of the started experiment. People have the names of their seats. There are no answers
-    and no messages.
+    and no messages. A guest that sits nowhere takes the first seat of an agent, without agents the first open one.
 
     Raises:
         NotFound: the persona sits in no such cohort, or that cohort does not come to this stage.
     """
-    cohort = _cohort(experiment, seed, persona_id, treatment_id)
+    cohort = _cohort(experiment, seed, persona_id, treatment_id, is_guest=is_guest)
     seat = _seat_of(cohort, persona_id, treatment_id)
     if resolve(experiment, _arm_of(cohort, seat, treatment_id)).personas[persona_id].player == "script":
         raise NotFound(ACTS_BY_SCRIPT.format(persona=persona_id))
@@ -173,10 +174,21 @@ def _when_asked(facts: Facts, stage: StageConfig, author: UUID) -> Facts:
     return facts.with_state(stage.id, alone(facts, stage, author).states[stage.id])
 
 
-def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: str | None) -> CohortAssignment:
+def as_guest(experiment: Experiment, persona: Persona) -> Experiment:
+    """The experiment with this persona, in the place of its own one with the same id."""
+    own = experiment.personas
+    if persona.id not in {one.id for one in own}:
+        return experiment.model_copy(update={"personas": (*own, persona)})
+    return experiment.model_copy(update={"personas": tuple(persona if one.id == persona.id else one for one in own)})
+
+
+def _cohort(
+    experiment: Experiment, seed: int, persona_id: str, treatment_id: str | None, *, is_guest: bool
+) -> CohortAssignment:
     if treatment_id is not None:
         treatment_named(experiment, treatment_id)
     seated: dict[str, None] = {}
+    may_receive: CohortAssignment | None = None
     for cohort in allocate(experiment, seed):
         players = [seat.persona_id for seat in _seats(cohort) if seat.persona_id is not None]
         if treatment_id not in (None, cohort.treatment_id) and cohort.treatment_id != OF_PARTICIPANTS:
@@ -184,9 +196,21 @@ def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: st
         if persona_id in players:
             return cohort
         seated.update(dict.fromkeys(players))
+        may_receive = may_receive or (cohort if cohort.seats else None)
+    if is_guest and may_receive is not None:
+        return _seat_guest(may_receive, persona_id)
     arm = "" if treatment_id is None else f" of the treatment {treatment_id!r}"
     known = what_is_known(persona_id, seated, "persona")
     raise NotFound(f"No cohort{arm} has a seat with the persona {persona_id!r}. {known}")
+
+
+def _seat_guest(cohort: CohortAssignment, persona_id: str) -> CohortAssignment:
+    """The cohort with this persona on the first seat of an agent, without agents on the first one."""
+    agents = (seat for seat in cohort.seats if seat.persona_id is not None)
+    left = next(agents, cohort.seats[0])
+    return replace(
+        cohort, seats=tuple(replace(one, persona_id=persona_id) if one is left else one for one in cohort.seats)
+    )
 
 
 def _seat_of(cohort: CohortAssignment, persona_id: str, treatment_id: str | None) -> Seat:

@@ -21,7 +21,7 @@ from parley_lab.kinds import Ask
 from parley_lab.kinds.parts import Talk
 from parley_lab.kinds.stages import parts_of
 from parley_lab.kinds.view import TALK, Speaker, Thread
-from parley_lab.prompt_builder.examples import example_context
+from parley_lab.prompt_builder.examples import as_guest, example_context
 from parley_lab.prompt_builder.rendering import render
 from parley_lab.store.session import Database, ReadSession
 from parley_lab.views.builder import own_view
@@ -64,6 +64,8 @@ async def _of_member(session: ReadSession, question: MemberPreview) -> Preview:
 async def _of_stage(session: ReadSession, question: StagePreview) -> Preview:
     row = await experiments.find(session, question.experiment_id)
     experiment = Experiment.model_validate(row.document)
+    if question.persona is not None:
+        experiment = as_guest(experiment, question.persona)
     context = example_context(
         experiment,
         question.experiment_id,
@@ -71,6 +73,7 @@ async def _of_stage(session: ReadSession, question: StagePreview) -> Preview:
         persona_id=question.persona_id,
         stage_id=question.stage_id,
         treatment_id=question.treatment_id,
+        is_guest=question.persona is not None,
     )
     return Preview(prompt=render(as_asked(context)))
 

@@ -34,6 +34,17 @@ class PromptResource(Resource):
     """How many of the oldest messages are not shown, so that the prompt stays within its budget."""
 
 
+class PromptRequest(Request):
+    """A persona to show a stage to."""
+
+    persona: PersonaId | Annotated[dict[str, JsonValue], AfterValidator(storable_json)] = Field(examples=["guide"])
+    """The id of a persona of the experiment or, where it has none with this id, of the library; or a persona as files
+    have them, which stands in for the experiment's own one with the same id."""
+    stage: Slug = Field(examples=["talk"])
+    treatment: Slug | None = Field(default=None, examples=["control"])
+    """Left out: the arm of the first cohort in which it sits."""
+
+
 class CohortResource(Resource):
     id: UUID
     path: str = Field(examples=["c1"])
