@@ -67,7 +67,7 @@ ifneq (,$(WITHOUT_MODEL))
 	@echo "LEFT OUT: the test with a real model. 'make test PARLEY_TEST_MODEL_URL=http://127.0.0.1:11434/v1' runs it."
 endif
 
-pages: setup .venv/.pages-installed ## Look at every page in light and dark, in three widths, and over a slow network
+pages: setup .venv/.pages-installed ## Run the tests in the browser that `make test` leaves out: other kinds, widths, languages, networks
 	$(PYTEST) -n auto --dist worksteal -m grid tests/pages $(ARGS)
 
 check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types, import contracts, words and sentences

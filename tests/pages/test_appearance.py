@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from parley_lab.testing.quick import quick_first
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY
 
@@ -23,7 +24,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", quick_first(["light", "dark"], 1, pytest.mark.grid))
 async def test_logo_colour_and_words_are_the_researchers_and_readable(page: Page, lab: RunningLab, scheme: str) -> None:
     experiment = lab.started({**STUDY, "appearance": LOOKS})
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -43,6 +44,7 @@ async def test_logo_colour_and_words_are_the_researchers_and_readable(page: Page
     await expect(button).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_a_language_from_right_to_left_turns_the_page_round(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "language": "ar"})
     await page.goto(f"/join/{experiment['join_code']}")

@@ -48,6 +48,7 @@ async def test_a_check_is_in_sight_in_the_title_and_has_the_focus_which_goes_bac
     await expect(page).to_have_title("about")
 
 
+@pytest.mark.grid
 async def test_a_message_that_a_check_has_held_goes_out_once_it_is_answered_beside_it(
     page: Page, lab: RunningLab
 ) -> None:
@@ -67,6 +68,7 @@ async def test_a_message_that_a_check_has_held_goes_out_once_it_is_answered_besi
     await expect(page.get_by_role("alertdialog")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_an_answer_that_a_check_has_held_is_sent_once_it_is_answered(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(LONG)
     await join(page, experiment)

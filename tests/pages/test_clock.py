@@ -38,6 +38,7 @@ async def test_the_time_is_said_at_one_minute_and_at_ten_seconds(page: Page, lab
     await expect(said.filter(has_text="Ten seconds left.")).to_have_count(1)
 
 
+@pytest.mark.grid
 async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: RunningLab) -> None:
     talk = {**STUDY["stages"][2], "minimum_seconds": 12}
     await join(page, lab.started({**STUDY, "stages": [talk, STUDY["stages"][3]]}))
@@ -55,6 +56,7 @@ async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_what_is_entered_in_the_last_seconds_is_sent_at_once(page: Page, lab: RunningLab) -> None:
     await page.clock.install()
     hurried = {**STUDY, "stages": [{**STUDY["stages"][1], "stay": {"at_most_seconds": 110, "then": "go_on"}}]}

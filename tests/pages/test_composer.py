@@ -44,7 +44,9 @@ FAIL_POSTS: Final = """
 """For three seconds the lab answers each request that posts with 500."""
 
 
-@pytest.mark.parametrize("is_safari", [False, True], ids=["chromium", "safari"])
+@pytest.mark.parametrize(
+    "is_safari", [pytest.param(False, id="chromium"), pytest.param(True, id="safari", marks=pytest.mark.grid)]
+)
 async def test_enter_that_confirms_a_word_sends_nothing(page: Page, lab: RunningLab, is_safari: bool) -> None:
     await join(page, lab.started(TALK))
     field = page.get_by_label("Your message")
@@ -58,6 +60,7 @@ async def test_enter_that_confirms_a_word_sends_nothing(page: Page, lab: Running
     await expect(page.locator(".message .said")).to_have_text("にほん")
 
 
+@pytest.mark.grid
 async def test_the_newest_message_stays_in_sight_when_a_keyboard_comes_up_or_a_phone_is_turned(
     page: Page, lab: RunningLab
 ) -> None:
@@ -77,6 +80,7 @@ async def test_the_newest_message_stays_in_sight_when_a_keyboard_comes_up_or_a_p
         await expect(field).to_be_in_viewport(ratio=0.9)
 
 
+@pytest.mark.grid
 async def test_leaving_a_conversation_that_goes_on_asks_once(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**STUDY, "stages": STUDY["stages"][2:]}))
 
@@ -88,6 +92,7 @@ async def test_leaving_a_conversation_that_goes_on_asks_once(page: Page, lab: Ru
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_a_message_goes_out_by_itself_after_a_fault_of_the_lab(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(TALK))
 
@@ -99,6 +104,7 @@ async def test_a_message_goes_out_by_itself_after_a_fault_of_the_lab(page: Page,
     assert await page.evaluate("window.failed") > 1
 
 
+@pytest.mark.grid
 async def test_a_message_that_comes_too_late_offers_no_other_try(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**TALK, "stages": [{**TALK["stages"][0], "time_limit_seconds": 3}]}))
 
@@ -112,6 +118,7 @@ async def test_a_message_that_comes_too_late_offers_no_other_try(page: Page, lab
     await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_a_form_keeps_what_was_entered_in_a_fault_of_the_lab(page: Page, lab: RunningLab) -> None:
     about = {**STUDY["stages"][1], "questions": STUDY["stages"][1]["questions"][1:2]}
     await join(page, lab.started({**STUDY, "stages": [about, STUDY["stages"][3]]}))

@@ -18,6 +18,7 @@ from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 from parley_lab.store import keys, sign_ins
 from parley_lab.store.databases import connect
 from parley_lab.store.session import Session
+from parley_lab.testing.quick import quick_first
 from parley_lab.web.assets import assets
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
@@ -27,6 +28,8 @@ pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 ARENA: Final = Path(__file__).parents[2] / "demos" / "arena.yaml"
 QR_OF_62_BYTES: Final = "3ed5f315803840a81ef8c8d30249abcfc292df138c2fa57c192376617e79f332"
 KEPT: Final = "parley.sign-in"
+EMPTY: Final = "/empty"
+WINDOWS: Final = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
 GROUPS: Final[dict[str, Any]] = {
     "parley": 1,
@@ -73,9 +76,12 @@ async def signed_in(context: BrowserContext, lab: RunningLab, path: str = "/cons
     """A page of the console whose tab is signed in."""
     given = lab.ask("POST", "/v1/sign-ins", {})
     page = await context.new_page()
-    await page.goto(path)
+    # An empty page of the lab's address: loading the console only to sign in would cost as much as the test.
+    await page.route(EMPTY, lambda route: route.fulfill(content_type="text/html", body="<title>Empty</title>"))
+    await page.goto(EMPTY)
+    await page.unroute(EMPTY)
     await page.evaluate("([key, kept]) => sessionStorage.setItem(key, kept)", [KEPT, json.dumps(given)])
-    await page.reload()
+    await page.goto(path)
     await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     return page
 
@@ -107,6 +113,7 @@ async def test_signing_in_serves_new_tabs_and_signing_out_ends_all(desk: Browser
         assert await page.evaluate("sessionStorage.length") == 0
 
 
+@pytest.mark.grid
 async def test_a_sign_in_that_ends_under_a_page_leaves_the_page_and_asks_again(
     browser: Browser, lab: RunningLab
 ) -> None:
@@ -127,6 +134,7 @@ async def test_a_sign_in_that_ends_under_a_page_leaves_the_page_and_asks_again(
     await context.close()
 
 
+@pytest.mark.grid
 async def test_a_page_says_before_its_sign_in_ends_and_signs_in_again_in_place(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -149,6 +157,7 @@ async def test_a_page_says_before_its_sign_in_ends_and_signs_in_again_in_place(
     await expect(page.get_by_role("heading", level=1)).to_have_text("Account")
 
 
+@pytest.mark.grid
 async def test_errors_of_a_pasted_file_are_shown_with_their_lines(browser: Browser, lab: RunningLab) -> None:
     context = await browser.new_context(base_url=lab.url, locale="en")
     page = await signed_in(context, lab, "/console?new=1")
@@ -161,6 +170,7 @@ async def test_errors_of_a_pasted_file_are_shown_with_their_lines(browser: Brows
     await context.close()
 
 
+@pytest.mark.grid
 async def test_an_experiment_is_stored_started_looked_after_and_ended(desk: BrowserContext, lab: RunningLab) -> None:
     page = await signed_in(desk, lab, "/console?new=1")
     await page.get_by_label("Or paste the text").fill(yaml.safe_dump(GROUPS))
@@ -194,6 +204,7 @@ async def test_an_experiment_is_stored_started_looked_after_and_ended(desk: Brow
     assert await faults(page) == []
 
 
+@pytest.mark.grid
 async def test_the_list_is_chosen_by_study_and_calls_of_an_ended_experiment_are_shown_from_its_start(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -262,6 +273,7 @@ async def test_the_first_hour_from_the_code_in_the_terminal_to_the_data(desk: Br
     assert (await (await taken.value).path()).stat().st_size > 1000
 
 
+@pytest.mark.grid
 async def test_a_file_is_mended_where_its_problem_is_and_saved(desk: BrowserContext, lab: RunningLab) -> None:
     created = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "To mend"})
     page = await signed_in(desk, lab, f"/console/e/{created['id']}/file")
@@ -281,6 +293,7 @@ async def test_a_file_is_mended_where_its_problem_is_and_saved(desk: BrowserCont
     await expect(page.get_by_text("saved", exact=True)).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_a_save_over_a_newer_version_is_refused_and_both_texts_survive(browser: Browser, lab: RunningLab) -> None:
     created = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "Shared"})
     context = await browser.new_context(base_url=lab.url, locale="en")
@@ -308,6 +321,7 @@ def rows_read_by(code: str, folder: Path) -> Any:
     return json.loads(subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True).stdout)
 
 
+@pytest.mark.grid
 async def test_a_table_is_shown_a_page_at_a_time_in_german_and_its_python_reads_the_file(
     browser: Browser, lab: RunningLab, tmp_path: Path
 ) -> None:
@@ -358,8 +372,7 @@ async def test_every_chart_of_an_arena_is_drawn(desk: BrowserContext, lab: Runni
     assert await faults(page) == []
 
 
-@pytest.mark.grid
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), quick_first(WINDOWS, 1, pytest.mark.grid))
 async def test_every_page_can_be_read_in_every_window(
     browser: Browser, lab: RunningLab, width: int, scheme: Literal["light", "dark"]
 ) -> None:
@@ -397,6 +410,7 @@ async def test_the_qr_code_of_a_link_is_that_of_the_standard(desk: BrowserContex
     assert sha256(drawn.encode()).hexdigest() == QR_OF_62_BYTES
 
 
+@pytest.mark.grid
 async def test_a_stage_is_seen_as_person_and_as_agent_and_tried_alone(desk: BrowserContext, lab: RunningLab) -> None:
     created = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "To see"})
     page = await signed_in(desk, lab, f"/console/e/{created['id']}/see")

@@ -50,6 +50,7 @@ async def results_of(context: BrowserContext, lab: RunningLab, experiment: dict[
     return page
 
 
+@pytest.mark.grid
 async def test_a_cell_of_the_heat_map_leads_to_games_their_rounds_and_the_replay(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -255,6 +256,7 @@ async def test_a_move_that_could_not_be_read_is_flagged_with_the_words_of_the_mo
     assert await faults(page) == []
 
 
+@pytest.mark.grid
 async def test_an_agent_file_is_imported_under_its_name_chatted_with_and_exported(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

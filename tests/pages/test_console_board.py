@@ -29,6 +29,7 @@ NEWS_WITHOUT_END: Final = """
 """
 
 
+@pytest.mark.grid
 async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
@@ -43,6 +44,7 @@ async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: Browse
     assert await page.evaluate("window.harm") is None
 
 
+@pytest.mark.grid
 async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
     person = {"profile": {"name": "Ada"}, "external_id": "p-17"}
@@ -79,6 +81,7 @@ async def test_groups_are_added_and_several_members_are_acted_on_at_once(desk: B
     await expect(board.locator(".c-dot.c-out")).to_have_count(2)
 
 
+@pytest.mark.grid
 async def test_ctrl_k_jumps_to_a_member_of_the_open_experiment(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
@@ -93,6 +96,7 @@ async def test_ctrl_k_jumps_to_a_member_of_the_open_experiment(desk: BrowserCont
     await expect(page.get_by_role("complementary", name="c2/m2")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_people_without_a_group_are_in_the_row_of_the_room_that_is_next_on_their_way(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -121,11 +125,14 @@ async def test_people_without_a_group_are_in_the_row_of_the_room_that_is_next_on
     assert await faults(page) == []
 
 
+@pytest.mark.grid
 async def test_the_board_says_the_round_of_a_game_and_its_cells_are_walked_by_arrows(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
     game = {"id": "game", "kind": "matrix_game", "name": "The game", "horizon": {"type": "fixed", "rounds": 3}}
-    experiment = lab.started({**GROUPS, "stages": [game]})
+    # Ann answers at once, and not after the time that a person needs.
+    ann = {**GROUPS["personas"][0], "pages": {"reading_words_per_minute": 0, "writing_words_per_minute": 0}}
+    experiment = lab.started({**GROUPS, "personas": [ann], "stages": [game]})
     joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": "Ada"}})
     ada = RunningLab(lab.url, joined["token"])
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
@@ -152,6 +159,7 @@ async def test_the_board_says_the_round_of_a_game_and_its_cells_are_walked_by_ar
     assert await faults(page) == []
 
 
+@pytest.mark.grid
 async def test_a_board_is_read_again_also_while_news_come_without_a_pause(desk: BrowserContext) -> None:
     page = await desk.new_page()
     await page.goto("/console")

@@ -132,8 +132,9 @@ async def hidden_for_a_minute(page: Page, staff: Staff) -> None:
     await page.evaluate(HIDE, False)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("meanwhile", [nothing, hidden_for_a_minute])
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.grid) for seed in (2, 3, 4))])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 async def test_each_dot_is_where_the_list_says(
     browser: Browser, lab: RunningLab, meanwhile: Interruption, seed: int
 ) -> None:
@@ -152,6 +153,7 @@ async def test_each_dot_is_where_the_list_says(
     await context.close()
 
 
+@pytest.mark.grid
 async def test_each_dot_is_where_the_list_says_after_a_cut(browser: Browser, lab: RunningLab, proxy: TcpProxy) -> None:
     experiment_id = lab.started(STUDY)["id"]
     context = await browser.new_context(base_url=f"http://{proxy.host}:{proxy.port}", locale="en")
@@ -170,20 +172,35 @@ async def test_each_dot_is_where_the_list_says_after_a_cut(browser: Browser, lab
 
 
 @pytest.mark.fault
-async def test_each_dot_is_where_the_list_says_after_a_restart_of_the_lab(
+async def test_each_dot_is_where_the_list_says_after_a_hidden_minute_a_cut_and_a_restart_of_the_lab(
     browser: Browser, postgres_server: Server, template_database: str, tmp_path: Path
 ) -> None:
     name = f"parley_dots_{uuid4().hex[:12]}"
     variables = {"PARLEY_DATABASE_URL": copy_database(postgres_server.url, template_database, name)}
     with lab_process(tmp_path, variables, "--port", "0") as first:
+        host, port = first.url.removeprefix("http://").split(":")
         experiment_id = first.started(STUDY)["id"]
-        context = await browser.new_context(base_url=first.url, locale="en")
+        proxy = TcpProxy(host, int(port))
+        await proxy.start()
+        context = await browser.new_context(base_url=f"http://{proxy.host}:{proxy.port}", locale="en")
         page = await signed_in(context, first, f"/console/e/{experiment_id}")
+        await page.clock.install()
+        await page.reload()
         await expect(page.get_by_role("table", name="Groups by stages")).to_be_visible()
-        await act_a_while(Staff(first, experiment_id, 6))
+        staff = Staff(first, experiment_id, 6)
+        await act_a_while(staff)
+        await require_dots(page, first, experiment_id)
+        await hidden_for_a_minute(page, staff)
+        await require_dots(page, first, experiment_id)
+        await proxy.cut()
+        await act_a_while(staff)
+        await expect(page.get_by_text("connection lost")).to_be_visible()
+        await proxy.restore()
+        await require_dots(page, first, experiment_id)
+        await act_a_while(staff)
     await expect(page.get_by_text("connection lost")).to_be_visible()
 
-    with lab_process(tmp_path, variables, "--port", first.url.rpartition(":")[2], "--continue-all") as second:
+    with lab_process(tmp_path, variables, "--port", port, "--continue-all") as second:
         async with asyncio.timeout(PATIENCE_S):
             # It pauses what runs when it stops, and goes on once it is there.
             while second.ask("GET", f"/v1/experiments/{experiment_id}")["status"] != "running":
@@ -193,9 +210,11 @@ async def test_each_dot_is_where_the_list_says_after_a_restart_of_the_lab(
         await require_dots(page, second, experiment_id)
         await expect(page.get_by_text("connection lost")).to_have_count(0)
         await context.close()
+        await proxy.close()
     drop_database(postgres_server.url, name)
 
 
+@pytest.mark.grid
 async def test_an_end_between_the_reading_of_a_board_and_its_stream_is_seen(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

@@ -49,6 +49,7 @@ async def test_enter_twice_in_a_question_asks_the_lab_once(desk: BrowserContext,
     assert len(members) == 6
 
 
+@pytest.mark.grid
 async def test_groups_whose_answer_is_lost_are_added_once(browser: Browser, lab: RunningLab) -> None:
     context = await browser.new_context(base_url=lab.url, locale="en")
     experiment = lab.started(GROUPS)
@@ -71,6 +72,7 @@ async def test_groups_whose_answer_is_lost_are_added_once(browser: Browser, lab:
     assert len(groups) == 3
 
 
+@pytest.mark.grid
 async def test_enter_twice_in_a_test_chat_says_it_once(desk: BrowserContext, lab: RunningLab) -> None:
     lab.ask("PUT", "/v1/personas/talker", {"profile": {"name": "Talker"}, "text": "You talk."})
     page = await signed_in(desk, lab, "/console/personas/talker")

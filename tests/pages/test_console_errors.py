@@ -64,6 +64,7 @@ async def test_a_lab_that_is_away_and_a_limit_are_told_and_the_text_stays(
     await context.close()
 
 
+@pytest.mark.grid
 async def test_what_ended_meanwhile_is_told_in_the_question_which_keeps_its_words(
     window: BrowserContext, lab: RunningLab
 ) -> None:
@@ -85,6 +86,7 @@ async def test_what_ended_meanwhile_is_told_in_the_question_which_keeps_its_word
     assert await faults(page) == []
 
 
+@pytest.mark.grid
 async def test_what_is_of_another_is_told_in_the_words_of_what_is_not_there(
     window: BrowserContext, lab: RunningLab
 ) -> None:
@@ -99,6 +101,7 @@ async def test_what_is_of_another_is_told_in_the_words_of_what_is_not_there(
         await expect(page.get_by_role("link", name="Show all experiments")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_files_that_are_unknown_too_large_or_have_hundreds_of_problems_are_told(
     window: BrowserContext, lab: RunningLab
 ) -> None:
@@ -119,6 +122,7 @@ async def test_files_that_are_unknown_too_large_or_have_hundreds_of_problems_are
     assert await faults(page) == []
 
 
+@pytest.mark.grid
 async def test_a_page_whose_script_does_not_come_can_be_asked_for_again(
     window: BrowserContext, lab: RunningLab
 ) -> None:

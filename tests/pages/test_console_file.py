@@ -52,6 +52,7 @@ async def file_of(context: BrowserContext, lab: RunningLab) -> tuple[Page, str]:
     return page, f"/v1/experiments/{made['id']}"
 
 
+@pytest.mark.grid
 async def test_what_is_typed_while_a_table_is_added_stays(desk: BrowserContext, lab: RunningLab) -> None:
     page, address = await file_of(desk, lab)
     text = page.get_by_label("Text of the file")
@@ -92,6 +93,7 @@ async def test_mine_is_saved_over_theirs_with_the_table_that_was_added(browser: 
     assert [one["name"] for one in found["files"]] == ["people.csv"]
 
 
+@pytest.mark.grid
 async def test_an_archive_in_capitals_may_be_larger_than_one_file(desk: BrowserContext, lab: RunningLab) -> None:
     page = await signed_in(desk, lab, "/console?new=1")
     await limit_files(page, 100)
@@ -102,6 +104,7 @@ async def test_an_archive_in_capitals_may_be_larger_than_one_file(desk: BrowserC
     await expect(page.get_by_role("heading", level=1)).to_have_text("Archived", timeout=60_000)
 
 
+@pytest.mark.grid
 async def test_a_workbook_of_tables_in_an_archive_in_capitals_is_sent_as_one(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -120,6 +123,7 @@ async def test_a_workbook_of_tables_in_an_archive_in_capitals_is_sent_as_one(
     assert types == ["application/zip"]
 
 
+@pytest.mark.grid
 async def test_of_two_experiment_files_none_is_stored_and_both_are_named(desk: BrowserContext, lab: RunningLab) -> None:
     page = await signed_in(desk, lab, "/console?new=1")
     both: list[FilePayload] = [

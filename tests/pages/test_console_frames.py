@@ -27,6 +27,7 @@ async def move(page: Page, to: str) -> None:
     await page.evaluate("to => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }", to)
 
 
+@pytest.mark.grid
 async def test_a_frame_has_the_language_and_the_words_of_its_page_and_the_console_keeps_its_own(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -45,6 +46,7 @@ async def test_a_frame_has_the_language_and_the_words_of_its_page_and_the_consol
     assert (found, frame) == (["en", "ltr"], ["ar", "rtl"])
 
 
+@pytest.mark.grid
 async def test_looking_through_shows_what_was_said_in_the_words_of_the_experiment(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -61,6 +63,7 @@ async def test_looking_through_shows_what_was_said_in_the_words_of_the_experimen
     await expect(page.get_by_text(NOTHING_SAID)).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_seeing_a_conversation_as_a_seat_says_nothing_of_what_was_said(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

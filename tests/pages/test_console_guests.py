@@ -12,6 +12,7 @@ __all__ = ["desk"]
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 
+@pytest.mark.grid
 async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
@@ -27,6 +28,7 @@ async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: Browser
     assert [one["external_id"] for one in listed] == ["p-17", "p-18"]
 
 
+@pytest.mark.grid
 async def test_a_file_can_be_chosen_again_and_a_cancelled_choice_changes_nothing(
     context: BrowserContext, lab: RunningLab
 ) -> None:
@@ -49,6 +51,7 @@ async def test_a_file_can_be_chosen_again_and_a_cancelled_choice_changes_nothing
     assert kept == ["", "", ""]
 
 
+@pytest.mark.grid
 async def test_an_empty_list_and_none_are_stored_only_once_the_experimenter_says_so(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

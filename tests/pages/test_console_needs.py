@@ -41,6 +41,7 @@ def raise_alert(lab: RunningLab, experiment: dict[str, Any], kind: str, cohort: 
         connection.execute(RAISE, {**row, "experiment_id": experiment["id"]})
 
 
+@pytest.mark.grid
 async def test_an_alert_has_its_remedy_and_changes_the_title_and_sounds_until_that_is_off(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

@@ -61,6 +61,7 @@ async def test_the_board_goes_on_with_the_new_sign_in(browser: Browser, lab: Run
     await context.close()
 
 
+@pytest.mark.grid
 async def test_a_request_of_the_sign_in_before_does_not_end_the_new_one(browser: Browser, lab: RunningLab) -> None:
     context = await browser.new_context(base_url=lab.url, locale="en")
     page = await ends_soon(context, lab, "/console")
@@ -91,6 +92,7 @@ async def sign_in_by_code(context: BrowserContext, lab: RunningLab) -> Page:
     return page
 
 
+@pytest.mark.grid
 async def test_the_address_of_a_terminal_signs_in_the_tabs_whose_sign_in_has_ended(
     browser: Browser, lab: RunningLab
 ) -> None:

@@ -45,6 +45,7 @@ async def test_a_text_that_is_not_saved_is_there_again_after_a_move_and_the_old_
     assert lab.ask("GET", address)["name"] == "Typed"
 
 
+@pytest.mark.grid
 async def test_changes_are_discarded_only_after_a_question(desk: BrowserContext, lab: RunningLab) -> None:
     page, _ = await file_of(desk, lab)
     text = page.get_by_label("Text of the file")
@@ -57,6 +58,7 @@ async def test_changes_are_discarded_only_after_a_question(desk: BrowserContext,
     assert not await asks_before_it_is_left(page)
 
 
+@pytest.mark.grid
 async def test_the_arena_and_the_file_change_one_text(desk: BrowserContext, lab: RunningLab) -> None:
     page, source = await editor_of(desk, lab)
     await page.get_by_label("memory_window").fill("7")
@@ -73,6 +75,7 @@ async def test_the_arena_and_the_file_change_one_text(desk: BrowserContext, lab:
     assert "memory_window: 7" in lab.ask("GET", source)["text"]
 
 
+@pytest.mark.grid
 async def test_a_persona_and_a_pasted_text_are_there_again_after_a_move(desk: BrowserContext, lab: RunningLab) -> None:
     lab.ask("PUT", "/v1/personas/moved", {"profile": {"name": "Moved"}, "text": "You move."})
     page = await signed_in(desk, lab, "/console/personas/moved")

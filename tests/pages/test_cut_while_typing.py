@@ -25,6 +25,7 @@ async def said(page: Page) -> list[str]:
     return await page.locator(".log .message:not(.pending) .said").all_inner_texts()
 
 
+@pytest.mark.grid
 async def test_what_is_typed_into_a_form_while_the_connection_is_cut_is_kept_and_saved(
     page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
 ) -> None:
@@ -48,6 +49,7 @@ async def test_what_is_typed_into_a_form_while_the_connection_is_cut_is_kept_and
     await expect(page.get_by_label("Where do you live?")).to_have_value("Chur, in the old town")
 
 
+@pytest.mark.grid
 async def test_messages_that_cross_a_cut_are_there_once_in_one_order_and_the_next_is_still_being_written(
     page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
 ) -> None:

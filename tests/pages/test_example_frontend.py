@@ -117,6 +117,7 @@ async def take_part(page: Page, frontend: str, lab: RunningLab, code: str) -> No
     await expect(page.get_by_role("heading", name="The conversation")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_two_people_go_through_a_study_in_a_frontend_of_someone_else(
     browser: Browser, frontend: str, open_lab: RunningLab
 ) -> None:
@@ -137,6 +138,7 @@ async def test_two_people_go_through_a_study_in_a_frontend_of_someone_else(
         await page.context.close()
 
 
+@pytest.mark.grid
 async def test_a_stream_that_is_stopped_before_its_ticket_has_come_is_not_opened(
     browser: Browser, frontend: str
 ) -> None:
@@ -149,6 +151,7 @@ async def test_a_stream_that_is_stopped_before_its_ticket_has_come_is_not_opened
     assert opened == []
 
 
+@pytest.mark.grid
 async def test_the_client_follows_no_stream_of_who_has_left(
     browser: Browser, frontend: str, open_lab: RunningLab
 ) -> None:

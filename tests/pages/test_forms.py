@@ -46,6 +46,7 @@ async def test_a_conditional_question_needs_an_answer_unless_the_file_says_other
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_what_is_wrong_with_answers_together_is_told_of_none_of_them(page: Page, lab: RunningLab) -> None:
     async def refuse(route: Route) -> None:
         problem = {"where": "", "found": "14", "expected": "at most 10 in all"}
@@ -85,6 +86,7 @@ MONEY: dict[str, Any] = {
 }
 
 
+@pytest.mark.grid
 async def test_numbers_are_added_up_while_one_types_and_bounded_by_each_other(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**STUDY, "stages": [MONEY, STUDY["stages"][3]]}))
     await page.get_by_label("Rent?").fill("60.5")
@@ -126,6 +128,7 @@ async def test_rows_are_shown_one_at_a_time_and_where_one_was_the_page_goes_on(p
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_another_device_goes_on_after_rows_that_were_left_empty(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -194,6 +197,7 @@ async def test_the_page_adds_numbers_up_as_the_lab_does(page: Page, lab: Running
     assert found == [is_met(total, given) for total, given in zip(totals, numbers, strict=True)]
 
 
+@pytest.mark.grid
 async def test_when_the_time_for_a_row_is_up_the_page_goes_on_with_what_is_entered(page: Page, lab: RunningLab) -> None:
     each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
     rows = [{"what": what} for what in ("bus", "tram")]
@@ -211,6 +215,7 @@ async def test_when_the_time_for_a_row_is_up_the_page_goes_on_with_what_is_enter
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_the_time_for_a_row_stands_in_a_pause_and_goes_on_with_the_rest(page: Page, lab: RunningLab) -> None:
     seconds = 4
     each = {**RIDES["questions"][0], "title": "How often by {{row.what}}?"}
@@ -240,6 +245,7 @@ LONG: dict[str, Any] = {
 }
 
 
+@pytest.mark.grid
 async def test_how_many_answers_of_a_long_page_are_missing_is_in_sight(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**STUDY, "stages": [LONG, STUDY["stages"][3]]}))
 
@@ -250,6 +256,7 @@ async def test_how_many_answers_of_a_long_page_are_missing_is_in_sight(page: Pag
     await expect(page.get_by_role("group", name="How much do you like thing 200?")).to_be_in_viewport()
 
 
+@pytest.mark.grid
 async def test_a_long_page_of_rows_fits_a_phone_and_keeps_what_is_entered(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**STUDY, "stages": [LONG, STUDY["stages"][3]]}))
     points = [

@@ -53,6 +53,7 @@ def people(lab: RunningLab, experiment: dict[str, Any]) -> dict[str, str]:
     return {one["path"]: one["id"] for one in found if one["joined_at"]}
 
 
+@pytest.mark.grid
 async def test_the_link_of_a_group_leads_into_this_group(page: Page, other: Page, lab: RunningLab) -> None:
     experiment = lab.started(TWO_GROUPS)
 
@@ -68,6 +69,7 @@ async def test_the_link_of_a_group_leads_into_this_group(page: Page, other: Page
     await expect(other.get_by_role("button", name="Take part")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_who_waits_for_someone_they_have_met_reads_the_name(page: Page, other: Page, lab: RunningLab) -> None:
     ask = {"id": "ask", "kind": "info", "name": "Alone", "lines": ["Read this."]}
     meet = {"id": "meet", "kind": "info", "name": "All", "lines": ["Hello."], "progress": {"wait_for_all": True}}
@@ -128,6 +130,7 @@ async def test_people_say_that_they_are_there_and_their_group_begins(page: Page,
         await expect(one.get_by_label("Your message")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_people_who_wait_read_their_place_and_about_how_long_it_takes(
     page: Page, other: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -147,6 +150,7 @@ async def test_people_who_wait_read_their_place_and_about_how_long_it_takes(
             await expect(one.get_by_text(f"You are number {place} in the row. {about}")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_an_offered_place_in_another_group_is_taken(page: Page, other: Page, lab: RunningLab) -> None:
     seats = [{"seats": [{"open": True, "count": 2}]}, {"seats": [{"open": True}]}]
     experiment = lab.started({**TWO_GROUPS, "cohorts": seats})
@@ -168,6 +172,7 @@ async def test_an_offered_place_in_another_group_is_taken(page: Page, other: Pag
     await expect(other.get_by_role("log").get_by_text("Hello, new group")).to_have_count(1)
 
 
+@pytest.mark.grid
 async def test_the_page_of_who_is_moved_or_removed_says_nothing_of_the_connection(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**TWO_GROUPS, "stages": [STUDY["stages"][0]]})
     first, second = groups(lab, experiment)["c1"], groups(lab, experiment)["c2"]
@@ -187,6 +192,7 @@ async def test_the_page_of_who_is_moved_or_removed_says_nothing_of_the_connectio
     assert await page.evaluate("told") == []
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("answer", ["Go to the other group", "No, end my part"])
 async def test_an_offer_whose_answer_was_cut_on_its_way_back_is_answered(
     page: Page, lab: RunningLab, answer: str
@@ -220,6 +226,7 @@ async def test_who_declines_an_offer_is_shown_the_code_and_the_way_back(page: Pa
     await expect(page.get_by_role("link", name="Finish")).to_have_attribute("href", BACK)
 
 
+@pytest.mark.grid
 async def test_who_is_paused_by_staff_reads_so_and_goes_on_afterwards(page: Page, other: Page, lab: RunningLab) -> None:
     experiment = lab.started({**TWO_GROUPS, "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
     for one in (page, other):

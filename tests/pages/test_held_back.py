@@ -79,6 +79,7 @@ async def behind(browser: Browser, lab: RunningLab) -> AsyncIterator[Page]:
         await context.close()
 
 
+@pytest.mark.grid
 async def test_what_happens_is_asked_for_where_streams_are_held_back(page: Page, behind: Page, lab: RunningLab) -> None:
     experiment = lab.started(TWO_TALK)
     await join(behind, experiment)
@@ -100,6 +101,7 @@ async def test_what_happens_is_asked_for_where_streams_are_held_back(page: Page,
     await expect(behind.get_by_text("Please speak up.")).to_be_visible(timeout=LONGEST_MS)
 
 
+@pytest.mark.grid
 async def test_the_next_round_of_a_game_comes_where_streams_are_held_back(
     page: Page, behind: Page, lab: RunningLab
 ) -> None:

@@ -63,6 +63,7 @@ async def test_a_hidden_page_keeps_its_stream_for_two_minutes_and_opens_another_
     await expect(page.get_by_text("Step 1 of")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_a_page_that_was_hidden_at_a_glance_opens_its_stream_anew_and_keeps_it(
     page: Page, lab: RunningLab
 ) -> None:
@@ -79,6 +80,7 @@ async def test_a_page_that_was_hidden_at_a_glance_opens_its_stream_anew_and_keep
     assert await streams(page) == (2, 1)
 
 
+@pytest.mark.grid
 async def test_a_conversation_that_is_seen_again_reads_no_message_that_it_has(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**STUDY, "stages": [STUDY["stages"][2]]}))
     said = page.locator(".log .message:not(.pending) .said")

@@ -143,6 +143,7 @@ async def go_on(page: Page) -> None:
     await page.locator("article, .chat").get_by_role("button", name="On <img").first.click()
 
 
+@pytest.mark.grid
 async def test_hostile_texts_do_nothing_to_others_and_secrets_stay_with_their_owner(
     pair: list[Page], lab: RunningLab
 ) -> None:

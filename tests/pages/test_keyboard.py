@@ -22,6 +22,7 @@ from tests.pages.taking_part import STUDY, join
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 
+@pytest.mark.grid
 async def test_a_study_with_every_page_is_taken_by_keyboard_alone(page: Page, lab: RunningLab) -> None:
     assert {stage["kind"] for stage in STAGES} == set(kinds())
     await page.add_init_script(WATCH)
@@ -83,6 +84,7 @@ async def test_the_focus_stays_near_what_goes_away(page: Page, lab: RunningLab) 
     assert await page.evaluate("window.lost") == []
 
 
+@pytest.mark.grid
 async def test_what_has_the_focus_in_a_conversation_stays_in_sight_while_others_speak(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:

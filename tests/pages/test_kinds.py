@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Error, Locator, Page, Response, expect
 
 from parley_lab.kinds.stages import kinds, parts_of
+from parley_lab.testing.quick import quick_first
 from tests.pages.accessible import Looks, faults
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import LONG, go_through
@@ -25,6 +26,10 @@ LOOKS: Final[list[tuple[Scheme, int]]] = [
     ("light", 1280),
     ("dark", 1280),
 ]
+
+QUICK: Final = ("group_chat", "matrix_game", "survey")
+"""One of each sort: a conversation, a game and a form."""
+WALKED: Final = quick_first([*QUICK, *sorted({*kinds()} - {*QUICK})], len(QUICK), pytest.mark.grid)
 
 SECRET: Final = "SECRET-PERSONA"
 HARM: Final = "<img src=x onerror=\"window.harm='yes'\"><script>window.harm='yes'</script>"
@@ -138,7 +143,8 @@ def fields_for_words(page: Page) -> Locator:
     return page.locator("main textarea, main input[type=text]:not([inputmode])")
 
 
-@pytest.mark.parametrize("kind", sorted(kinds()))
+@pytest.mark.grid
+@pytest.mark.parametrize("kind", WALKED)
 async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab, kind: str) -> None:
     received = Received(page)
     experiment = lab.started(example_of(kind))

@@ -41,6 +41,7 @@ async def take_part(page: Page, experiment: dict[str, Any]) -> str:
     return str(me["member_id"])
 
 
+@pytest.mark.grid
 async def test_a_german_page_says_in_german_what_the_lab_says(browser: Browser, page: Page, lab: RunningLab) -> None:
     experiment = lab.started(TALK)
     context = await browser.new_context(base_url=lab.url, locale="en")
@@ -61,6 +62,7 @@ async def test_a_german_page_says_in_german_what_the_lab_says(browser: Browser, 
     await context.close()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("kind", "labels"),
     [
@@ -81,6 +83,7 @@ async def test_a_german_form_has_the_labs_own_titles_in_german(
         await expect(page.get_by_text(german(label))).to_have_count(1)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("language", "you"), [("en", "You"), ("de", "Sie")])
 async def test_the_reader_is_named_among_the_players_and_the_winners(
     page: Page, lab: RunningLab, language: str, you: str
@@ -101,6 +104,7 @@ async def test_the_reader_is_named_among_the_players_and_the_winners(
     await expect(page.get_by_role("cell", name=f"{you} (40)", exact=True)).to_be_visible()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("language", "you"), [("en", "You"), ("de", "Sie")])
 async def test_who_writes_in_a_game_is_named_like_the_other(
     page: Page, lab: RunningLab, language: str, you: str
@@ -155,6 +159,7 @@ async def test_an_arabic_page_is_laid_out_from_right_to_left_and_takes_arabic_di
     assert [one["status"] for one in data] == ["completed"]
 
 
+@pytest.mark.grid
 async def test_a_language_that_the_lab_lacks_is_words_of_the_file(page: Page, lab: RunningLab) -> None:
     words = {
         "join": "Partecipa",

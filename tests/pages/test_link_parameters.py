@@ -60,6 +60,7 @@ async def test_those_in_the_address_are_kept_over_a_reload_and_no_others_are_sen
     assert [row[name] for name in names] == ["p-1", "s 1", "x-1", ""]
 
 
+@pytest.mark.grid
 async def test_a_value_that_the_lab_cannot_keep_is_left_out_and_the_person_joins(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "join": {"parameters": ["long", "longest", "odd", "broken"]}})
     # Characters beyond the first plane count once, as they do for the lab.
@@ -75,6 +76,7 @@ async def test_a_value_that_the_lab_cannot_keep_is_left_out_and_the_person_joins
     assert [row[name] for name in names] == ["p 1", "", longest, "", "\N{REPLACEMENT CHARACTER}" * 3 + ";"]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("external_id", ["a" * 201, "p%001"], ids=["too long", "with NUL"])
 async def test_an_id_that_the_lab_cannot_keep_is_told_before_one_joins(
     page: Page, lab: RunningLab, external_id: str
@@ -99,6 +101,7 @@ async def test_an_id_that_the_lab_cannot_keep_is_told_before_one_joins(
     assert row_of(lab, experiment["id"])["external_id"] == longest
 
 
+@pytest.mark.grid
 async def test_a_link_that_was_not_filled_in_takes_no_place_and_says_so(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "join": {"parameters": ["STUDY_ID"]}})
     address = f"/join/{experiment['join_code']}"
@@ -120,6 +123,7 @@ async def test_a_link_that_was_not_filled_in_takes_no_place_and_says_so(page: Pa
     await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
 
 
+@pytest.mark.grid
 async def test_a_link_that_was_not_filled_in_offers_no_way_back_when_no_place_is_left(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -149,6 +153,7 @@ async def test_the_page_knows_the_placeholders_that_the_lab_refuses(page: Page, 
     assert found == PLACEHOLDERS
 
 
+@pytest.mark.grid
 async def test_a_code_that_is_typed_in_another_way_leads_to_the_same_place(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "join": {"parameters": ["source"]}})
     code = experiment["join_code"]

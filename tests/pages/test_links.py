@@ -31,6 +31,7 @@ async def addresses(links: Locator) -> list[str | None]:
     return [await one.get_attribute("href") for one in await links.all()]
 
 
+@pytest.mark.grid
 async def test_addresses_are_links_where_the_file_allows_it(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(study(links=True)))
     links = page.locator(".text").get_by_role("link")
@@ -41,6 +42,7 @@ async def test_addresses_are_links_where_the_file_allows_it(page: Page, lab: Run
     await expect(links.first).to_have_accessible_name("https://example.org/a?b=1&c=2 (opens in a new tab)")
 
 
+@pytest.mark.grid
 async def test_without_a_word_of_the_file_there_are_none(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(study(links=False)))
 

@@ -133,6 +133,7 @@ def served_from_wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
         server.terminate()
 
 
+@pytest.mark.grid
 async def test_every_kinds_page_is_in_the_wheel(browser: Browser, served_from_wheel: tuple[str, str]) -> None:
     url, root = served_from_wheel
     page = await browser.new_page()

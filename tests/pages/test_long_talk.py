@@ -129,6 +129,7 @@ async def test_a_thread_of_5000_shows_the_newest_and_scrolls_back(
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_the_memory_of_a_page_grows_by_the_message_and_not_by_its_square(page: Page, lab: RunningLab) -> None:
     await page.add_init_script(STREAM)
     await join(page, lab.started({**STUDY, "stages": [STUDY["stages"][2]]}))

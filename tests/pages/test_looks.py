@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from parley_lab.kinds.stages import kinds
+from parley_lab.testing.quick import quick_first
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
@@ -58,7 +59,7 @@ async def test_long_words_stay_in_a_narrow_window(page: Page, lab: RunningLab, k
     assert await faults(page) == []
 
 
-@pytest.mark.parametrize("kind", ["survey", "group_chat", "matrix_game"])
+@pytest.mark.parametrize("kind", quick_first(["survey", "group_chat", "matrix_game"], 1, pytest.mark.grid))
 async def test_a_page_at_twice_its_size_can_be_read_without_scrolling_sideways(
     browser: Browser, lab: RunningLab, kind: str
 ) -> None:
@@ -91,6 +92,7 @@ async def test_nothing_moves_for_those_who_want_no_motion(page: Page, lab: Runni
     assert await page.evaluate(moving) == 0
 
 
+@pytest.mark.grid
 async def test_a_title_shows_its_focus_to_those_who_use_keys_alone(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     title = page.locator("h1:focus")
@@ -103,6 +105,7 @@ async def test_a_title_shows_its_focus_to_those_who_use_keys_alone(page: Page, l
     await expect(title).to_have_css("outline-style", "solid")
 
 
+@pytest.mark.grid
 async def test_a_completion_code_is_broken_only_where_it_is_too_long_for_a_line(page: Page, lab: RunningLab) -> None:
     code = "LINDEN-THANKS"
     await page.set_viewport_size({"width": 390, "height": 800})
@@ -125,6 +128,7 @@ async def test_a_completion_code_is_broken_only_where_it_is_too_long_for_a_line(
     assert await page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.grid
 async def test_a_scale_of_eleven_points_is_one_row_on_a_phone_with_its_words_at_its_ends(
     page: Page, lab: RunningLab
 ) -> None:

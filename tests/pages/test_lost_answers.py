@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, Route, expect
 
+from parley_lab.testing.quick import quick_first
 from parley_lab.web.assets import assets
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
@@ -55,7 +56,7 @@ async def expect_said(page: Page, *texts: str) -> None:
     await expect(page.locator(".pending")).to_have_count(0)
 
 
-@pytest.mark.parametrize("turns", [1, ALL_TURNS])
+@pytest.mark.parametrize("turns", quick_first([1, ALL_TURNS], 1, pytest.mark.grid))
 async def test_messages_go_on_after_an_answer_that_was_cut(page: Page, lab: RunningLab, turns: int) -> None:
     await page.add_init_script(CUT)
     await join(page, lab.started(TALK))
@@ -67,6 +68,7 @@ async def test_messages_go_on_after_an_answer_that_was_cut(page: Page, lab: Runn
     await expect_said(page, "One", "Two")
 
 
+@pytest.mark.grid
 async def test_messages_wait_while_the_study_is_paused(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(TALK)
     await join(page, experiment)
@@ -81,6 +83,7 @@ async def test_messages_wait_while_the_study_is_paused(page: Page, lab: RunningL
     await expect_said(page, "One", "Two", "Three")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("answer", [PORTAL, NO_SERVER], ids=["portal", "no server"])
 async def test_messages_wait_while_another_server_answers(page: Page, lab: RunningLab, answer: dict[str, Any]) -> None:
     await join(page, lab.started(TALK))
@@ -93,6 +96,7 @@ async def test_messages_wait_while_another_server_answers(page: Page, lab: Runni
     await expect_said(page, "One", "Two")
 
 
+@pytest.mark.grid
 async def test_a_message_that_came_too_soon_goes_out_when_the_lab_takes_it(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(TALK))
     await expect(page.get_by_label("Your message")).to_be_visible()
@@ -114,6 +118,7 @@ async def test_a_message_that_came_too_soon_goes_out_when_the_lab_takes_it(page:
     assert len(asked) == 3
 
 
+@pytest.mark.grid
 async def test_what_was_said_is_shown_when_the_lab_is_back(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(TALK))
     await expect(page.get_by_label("Your message")).to_be_visible()
@@ -127,6 +132,7 @@ async def test_what_was_said_is_shown_when_the_lab_is_back(page: Page, lab: Runn
     await expect_said(page, "One")
 
 
+@pytest.mark.grid
 async def test_what_is_entered_is_saved_when_the_lab_is_back(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(SURVEY))
     await page.route("**/answer", lambda route: route.fulfill(**NO_SERVER), times=ALL_TURNS)
@@ -135,6 +141,7 @@ async def test_what_is_entered_is_saved_when_the_lab_is_back(page: Page, lab: Ru
         await page.get_by_label("Where do you live?").fill("Chur")
 
 
+@pytest.mark.grid
 async def test_a_form_says_that_the_lab_did_not_answer_and_can_be_sent_again(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({**STUDY, "stages": [STUDY["stages"][1], STUDY["stages"][3]]}))
     await page.get_by_label("How old are you?").fill("33")
@@ -150,6 +157,7 @@ async def test_a_form_says_that_the_lab_did_not_answer_and_can_be_sent_again(pag
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_who_lost_the_answer_to_joining_can_try_again_and_has_one_seat(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
     await page.add_init_script(CUT)
@@ -175,6 +183,7 @@ async def test_those_who_were_cut_off_together_do_not_come_back_at_once(page: Pa
     assert 500 <= min(waits) < max(waits) <= 1500
 
 
+@pytest.mark.grid
 async def test_a_cursor_that_is_refused_has_the_page_read_where_the_participant_is(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(TALK)
     await page.route("**/v1/me/stream", lambda route: route.fulfill(status=422))
@@ -186,6 +195,7 @@ async def test_a_cursor_that_is_refused_has_the_page_read_where_the_participant_
         pass
 
 
+@pytest.mark.grid
 async def test_who_could_not_see_the_study_can_look_again(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await page.route("**/v1/join/*", lambda route: route.fulfill(**NO_SERVER), times=ALL_TURNS)

@@ -91,6 +91,7 @@ async def test_a_survey_is_sent_the_numbers_that_were_typed(page: Page, lab: Run
     }
 
 
+@pytest.mark.grid
 async def test_numbers_come_back_after_a_reload_before_and_after_the_lab_has_them(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(one_of(NUMBERS)))
     fields = [page.get_by_label(f"Number {index}") for index in range(len(TYPED))]
@@ -112,6 +113,7 @@ async def test_numbers_come_back_after_a_reload_before_and_after_the_lab_has_the
     }
 
 
+@pytest.mark.grid
 async def test_what_is_no_number_is_told_and_stays(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(one_of({**NUMBERS, "questions": NUMBERS["questions"][: len(NO_NUMBERS)]})))
     fields = [page.get_by_label(f"Number {index}") for index in range(len(NO_NUMBERS))]
@@ -125,6 +127,7 @@ async def test_what_is_no_number_is_told_and_stays(page: Page, lab: RunningLab) 
         await expect(field).to_have_value(typed)
 
 
+@pytest.mark.grid
 async def test_a_mark_for_thousands_counts_where_numbers_are_whole(page: Page, lab: RunningLab) -> None:
     whole = {**NUMBERS["questions"][0], "integer": True}
     await join(page, lab.started(one_of({**NUMBERS, "questions": [whole]})))
@@ -137,6 +140,7 @@ async def test_a_mark_for_thousands_counts_where_numbers_are_whole(page: Page, l
     assert await answer_sent(page, "Continue") == {"number0": 1500}
 
 
+@pytest.mark.grid
 async def test_a_german_page_shows_a_saved_number_with_a_comma(page: Page, lab: RunningLab) -> None:
     question = {**NUMBERS, "questions": NUMBERS["questions"][:1]}
     await page.goto(f"/join/{lab.started(one_of(question, language='de'))['join_code']}")
@@ -157,6 +161,7 @@ async def test_a_german_page_shows_a_saved_number_with_a_comma(page: Page, lab: 
     assert await answer_sent(page, "Weiter") == {"number0": 1.125}
 
 
+@pytest.mark.grid
 async def test_a_guess_is_sent_as_it_was_typed(page: Page, lab: RunningLab) -> None:
     contest = {"id": "contest", "kind": "beauty_contest", "name": "Guess", "rounds": 1}
     personas = [{"id": "ann", "player": "script", "script": {"contest": {"guesses": [50]}}}]
@@ -168,6 +173,7 @@ async def test_a_guess_is_sent_as_it_was_typed(page: Page, lab: RunningLab) -> N
     assert await answer_sent(page, "Send") == {"guess": 33.25}
 
 
+@pytest.mark.grid
 async def test_an_interview_is_sent_the_score_that_was_typed(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(one_of(INTERVIEW)))
     fields = page.locator("main input[inputmode]")

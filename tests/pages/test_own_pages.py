@@ -44,6 +44,7 @@ async def test_an_order_is_made_by_buttons_keys_and_dragging(page: Page, lab: Ru
     await expect(page.locator("article ol li")).to_have_text([safe, often, cheap])
 
 
+@pytest.mark.grid
 async def test_where_only_some_have_a_place_the_others_are_below(page: Page, lab: RunningLab) -> None:
     experiment = example_of("ranking")
     experiment["stages"][0]["places"] = 1
@@ -57,6 +58,7 @@ async def test_where_only_some_have_a_place_the_others_are_below(page: Page, lab
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_a_profile_is_shown_as_it_is_chosen(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(example_of("profile")))
     preview = page.locator(".preview .author")
@@ -78,6 +80,7 @@ TERMS: dict[str, Any] = {
 }
 
 
+@pytest.mark.grid
 async def test_who_says_nothing_about_the_terms_has_not_declined_them(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(TERMS))
 
@@ -89,6 +92,7 @@ async def test_who_says_nothing_about_the_terms_has_not_declined_them(page: Page
     await expect(page.get_by_text("You have not agreed to take part.")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_who_changes_nothing_of_an_order_is_told_to_take_it(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(example_of("ranking")))
 
@@ -100,6 +104,7 @@ async def test_who_changes_nothing_of_an_order_is_told_to_take_it(page: Page, la
     await expect(page.get_by_role("heading", level=1)).to_have_text(BYE["name"])
 
 
+@pytest.mark.grid
 async def test_an_interview_shows_what_all_are_told_before_they_are_asked(page: Page, lab: RunningLab) -> None:
     stage = {**example_of("group_interview")["stages"][-2], "context": "You are at a festival."}
     experiment = {**example_of("group_interview"), "stages": [stage, BYE]}
@@ -108,6 +113,7 @@ async def test_an_interview_shows_what_all_are_told_before_they_are_asked(page: 
     await expect(page.get_by_text("You are at a festival.")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_reactions_of_a_conversation_that_one_has_left_can_only_be_read(page: Page, lab: RunningLab) -> None:
     talk = {"id": "talk", "kind": "group_chat", "name": "The talk", "replies_and_reactions": True}
     experiment = {"language": "en", "look_back": "all", "stages": [talk, BYE], "cohorts": [{"seats": [{"open": True}]}]}

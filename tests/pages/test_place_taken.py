@@ -37,6 +37,7 @@ SEEN_LONG_AGO: Final = """
 TAKEN: Final = "Your place was taken while you were away. Thank you for your time."
 
 
+@pytest.mark.grid
 @pytest.mark.waits(60, reason="a page waits longer each time before it connects again")
 async def test_it_is_said_with_the_code_on_the_page_after_a_reload_and_by_the_link(
     far: Page, proxy: TcpProxy, page: Page, lab: RunningLab
@@ -60,6 +61,7 @@ async def test_it_is_said_with_the_code_on_the_page_after_a_reload_and_by_the_li
     await expect_farewell(far)
 
 
+@pytest.mark.grid
 async def test_the_seat_is_given_back_while_the_agent_has_done_nothing(
     far: Page, proxy: TcpProxy, page: Page, lab: RunningLab
 ) -> None:

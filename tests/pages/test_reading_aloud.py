@@ -113,6 +113,7 @@ async def test_a_new_message_is_announced_once_in_order_with_its_author(
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_whose_turn_it_is_is_announced(page: Page, browser: Browser, lab: RunningLab) -> None:
     other = await two_people(page, browser, lab, talk(turn_taking="round"))
     is_mine = page.get_by_text("It is your turn.")

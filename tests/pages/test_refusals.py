@@ -44,6 +44,7 @@ async def test_every_refusal_is_said_in_the_words_of_the_page(page: Page, lab: R
     assert found["ofTheStage"] == german["why_goes_on"]
 
 
+@pytest.mark.grid
 async def test_a_german_page_says_in_german_why_a_message_was_not_taken(page: Page, lab: RunningLab) -> None:
     study = {**STUDY, "language": "de", "stages": [STUDY["stages"][2]], "cohorts": [{"seats": [{"open": True}]}]}
     experiment = lab.started(study)

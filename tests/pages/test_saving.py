@@ -27,6 +27,7 @@ async def test_what_was_entered_is_there_on_another_device(page: Page, browser: 
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_what_was_entered_without_a_network_is_newer_than_what_the_lab_has(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(ONE_QUESTION))
     async with page.expect_response(lambda answer: answer.request.method == "PUT"):
@@ -40,6 +41,7 @@ async def test_what_was_entered_without_a_network_is_newer_than_what_the_lab_has
     await expect(page.get_by_label("Where do you live?")).to_have_value("Chur, for now")
 
 
+@pytest.mark.grid
 async def test_what_is_saved_slowly_does_not_come_after_what_was_entered_since(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(ONE_QUESTION))
     may_arrive, is_saved = asyncio.Event(), asyncio.Event()

@@ -20,6 +20,7 @@ def people_in(lab: RunningLab, experiment_id: str) -> int:
     return sum(one["status"] == "in_progress" for one in members)
 
 
+@pytest.mark.grid
 async def test_each_address_of_the_lab_is_a_seat_of_its_own(context: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 3}]}]})
     port = lab.url.rpartition(":")[2]
@@ -35,6 +36,7 @@ async def test_each_address_of_the_lab_is_a_seat_of_its_own(context: BrowserCont
         await expect(tab.get_by_text("taking part in another tab")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_a_link_with_new_joins_anew_and_a_plain_one_comes_back(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
     link = f"/join/{experiment['join_code']}"
@@ -49,6 +51,7 @@ async def test_a_link_with_new_joins_anew_and_a_plain_one_comes_back(page: Page,
     assert people_in(lab, experiment["id"]) == 2
 
 
+@pytest.mark.grid
 async def test_an_answer_that_is_lost_costs_no_seat_where_one_joins_anew(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 3}]}]})
     link = f"/join/{experiment['join_code']}"
@@ -73,6 +76,7 @@ async def test_an_answer_that_is_lost_costs_no_seat_where_one_joins_anew(page: P
     assert people_in(lab, experiment["id"]) == 2
 
 
+@pytest.mark.grid
 async def test_who_came_too_late_is_told_so_after_a_reload_too(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True}]}]})
     await page.goto(f"/join/{experiment['join_code']}")
@@ -87,6 +91,7 @@ async def test_who_came_too_late_is_told_so_after_a_reload_too(page: Page, lab: 
     await expect(page.get_by_role("button")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_the_next_person_at_a_computer_is_not_shown_what_was_not_sent(page: Page, lab: RunningLab) -> None:
     alone = {**STUDY["stages"][2], "progress": {"wait_for_all": False, "min_participants": 1}}
     talk = {**STUDY, "stages": [alone], "cohorts": [{"seats": [{"open": True, "count": 2}]}]}

@@ -8,12 +8,14 @@ import psycopg
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
+from parley_lab.testing.quick import quick_first
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join, leave_talk
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 
+@pytest.mark.grid
 async def test_a_page_whose_first_request_fails_finds_the_lab_by_itself(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     refused = [0]
@@ -30,6 +32,7 @@ async def test_a_page_whose_first_request_fails_finds_the_lab_by_itself(page: Pa
     await expect(page.get_by_text("The connection is lost.")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_who_joins_again_in_a_second_tab_keeps_the_place_in_both(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:
@@ -64,6 +67,7 @@ TOGETHER: dict[str, Any] = {
 }
 
 
+@pytest.mark.grid
 async def test_an_answer_that_comes_later_than_what_happened_since_is_looked_at_again(
     browser: Browser, page: Page, lab: RunningLab
 ) -> None:
@@ -127,6 +131,7 @@ SHARED: dict[str, Any] = {
 }
 
 
+@pytest.mark.grid
 async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started({"language": "en", "look_back": "all", **SHARED}))
     await page.get_by_label("Certainly").check()
@@ -143,6 +148,7 @@ async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, la
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_looking_back_shows_what_was_to_read_and_the_names_of_no_coming_stages(
     page: Page, lab: RunningLab
 ) -> None:
@@ -172,7 +178,7 @@ TALK: dict[str, Any] = {**STUDY, "stages": [STUDY["stages"][2]]}
 SCRIPT = "**/kinds/group_chat/page.js*"
 
 
-@pytest.mark.parametrize("by", ["itself", "the button"])
+@pytest.mark.parametrize("by", quick_first(["itself", "the button"], 1, pytest.mark.grid))
 async def test_a_page_whose_script_does_not_come_is_there_once_it_does(page: Page, lab: RunningLab, by: str) -> None:
     await page.clock.install()
     asked: list[str] = []
@@ -200,6 +206,7 @@ async def test_a_page_whose_script_does_not_come_is_there_once_it_does(page: Pag
     assert len(set(asked)) > 1, "some browsers never ask again for what has failed"
 
 
+@pytest.mark.grid
 async def test_help_can_be_asked_for_again(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)
@@ -239,6 +246,7 @@ async def test_in_a_pause_a_form_takes_nothing_and_loses_nothing(page: Page, lab
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+@pytest.mark.grid
 async def test_a_conversation_that_begins_is_there_without_asking_again(page: Page, lab: RunningLab) -> None:
     talk = {"id": "talk", "kind": "group_chat", "name": "Talk", "progress": {"wait_for_all": False}}
     welcome = {"id": "welcome", "kind": "info", "name": "Welcome", "lines": ["Hello."]}
@@ -271,6 +279,7 @@ async def test_a_study_that_was_ended_is_no_lost_connection(page: Page, lab: Run
     await expect(page.locator(".notices")).to_be_empty()
 
 
+@pytest.mark.grid
 async def test_who_looks_back_while_the_study_is_ended_is_told(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)
@@ -285,6 +294,7 @@ async def test_who_looks_back_while_the_study_is_ended_is_told(page: Page, lab: 
     await expect(page.get_by_text("Your part in this study was ended by the researchers.")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_that_the_lab_cannot_be_reached_is_said_until_it_can(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     failure = page.get_by_text("The lab cannot be reached.")

@@ -63,6 +63,7 @@ async def test_a_stream_that_is_silent_for_too_long_is_opened_anew(
     await expect(far.locator(".log .said")).to_have_text(["Before", "Meanwhile", "After"])
 
 
+@pytest.mark.grid
 async def test_a_stream_whose_other_end_has_gone_is_opened_anew(
     page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
 ) -> None:
@@ -77,6 +78,7 @@ async def test_a_stream_whose_other_end_has_gone_is_opened_anew(
     await expect(far.locator(".log .said")).to_have_text(["Meanwhile"])
 
 
+@pytest.mark.grid
 async def test_no_one_types_for_ever_when_a_silent_stream_gives_way_to_requests(
     page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
 ) -> None:
@@ -94,6 +96,7 @@ async def test_no_one_types_for_ever_when_a_silent_stream_gives_way_to_requests(
     await expect(far.get_by_text("is typing …")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_messages_that_hang_go_out_once_and_in_order(
     page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
 ) -> None:
@@ -110,7 +113,9 @@ async def test_messages_that_hang_go_out_once_and_in_order(
     await expect(far.locator(".pending")).to_have_count(0)
 
 
-@pytest.mark.parametrize("loses", [True, False], ids=["lost", "silent"])
+@pytest.mark.parametrize(
+    "loses", [pytest.param(False, id="silent"), pytest.param(True, id="lost", marks=pytest.mark.grid)]
+)
 async def test_a_page_whose_words_do_not_come_says_those_that_it_has(
     page: Page, lab: RunningLab, *, loses: bool
 ) -> None:

@@ -15,6 +15,7 @@ from tests.pages.test_looks import is_too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
+TABLES: Final = quick_first([("stock_info", 2), ("beauty_contest", 1), ("matrix_game", 2)], 1, pytest.mark.grid)
 NAME: Final = "Anna-Katharina"
 TURNS: Final = 200
 AT_ONCE_MS: Final = 2_000
@@ -50,7 +51,7 @@ async def show_tables(page: Page, language: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("language", quick_first(["de", "en"], 1, pytest.mark.grid))
-@pytest.mark.parametrize(("kind", "tables"), [("beauty_contest", 1), ("matrix_game", 2), ("stock_info", 2)])
+@pytest.mark.parametrize(("kind", "tables"), TABLES)
 async def test_nothing_of_a_table_is_cut_off_in_a_narrow_window(
     page: Page, lab: RunningLab, kind: str, tables: int, language: str
 ) -> None:

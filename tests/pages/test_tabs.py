@@ -28,6 +28,7 @@ async def only_active(tabs: list[Page]) -> Page:
     raise AssertionError(f"says that another one takes part, and takes part: {found}")
 
 
+@pytest.mark.grid
 async def test_of_three_tabs_one_takes_part_and_has_what_was_typed_in_the_others(
     context: BrowserContext, page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -74,6 +75,7 @@ async def test_a_tab_takes_part_again_when_one_says_so_and_when_the_other_is_clo
     await expect(second.get_by_label("Where do you live?")).to_have_value("Chur, at last")
 
 
+@pytest.mark.grid
 async def test_a_tab_that_takes_part_again_has_what_was_saved_in_the_other_and_not_its_old_draft(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:
@@ -92,6 +94,7 @@ async def test_a_tab_that_takes_part_again_has_what_was_saved_in_the_other_and_n
     await expect(page.get_by_label(city)).to_have_value("Bern")
 
 
+@pytest.mark.grid
 async def test_tabs_that_are_opened_at_the_same_time_agree_on_one(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:
@@ -103,6 +106,7 @@ async def test_tabs_that_are_opened_at_the_same_time_agree_on_one(
         await only_active(tabs)
 
 
+@pytest.mark.grid
 async def test_a_message_that_is_being_written_goes_along_and_one_that_was_sent_is_said_once(
     context: BrowserContext, page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -129,6 +133,7 @@ async def test_a_message_that_is_being_written_goes_along_and_one_that_was_sent_
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_a_tab_that_does_not_take_part_asks_the_lab_nothing(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:
@@ -146,6 +151,7 @@ async def test_a_tab_that_does_not_take_part_asks_the_lab_nothing(
     assert asked == []
 
 
+@pytest.mark.grid
 async def test_two_studies_in_one_browser_leave_each_other_alone(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:
@@ -164,6 +170,7 @@ async def test_two_studies_in_one_browser_leave_each_other_alone(
     await expect(second.get_by_role("heading", level=1, name="Welcome")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_a_page_from_before_studies_had_addresses_of_their_own_is_there_after_a_reload(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:

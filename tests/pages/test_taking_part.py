@@ -45,6 +45,7 @@ async def test_a_person_goes_from_the_link_to_the_end(page: Page, lab: RunningLa
     await expect(page.get_by_text("Thank you! You have completed the study.")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_the_join_page_says_what_the_file_says_in_the_language_of_the_file(page: Page, lab: RunningLab) -> None:
     about = {"title": "Über Busse", "text": "Es dauert **zehn Minuten**."}
     experiment = lab.started({**STUDY, "join": about, "language": "de-CH"})
@@ -70,6 +71,7 @@ async def test_a_link_that_leads_nowhere_and_a_full_study_say_so(page: Page, bro
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_people_who_do_not_wait_for_a_place_have_the_code_of_a_full_study(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -84,6 +86,7 @@ async def test_people_who_do_not_wait_for_a_place_have_the_code_of_a_full_study(
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_who_comes_before_the_start_or_in_a_pause_can_look_again(page: Page, lab: RunningLab) -> None:
     created = lab.ask("POST", "/v1/experiments?is_test=true", {"parley": 1, "name": "Early", **STUDY})
     at = f"/v1/experiments/{created['id']}"
@@ -103,6 +106,7 @@ async def test_who_comes_before_the_start_or_in_a_pause_can_look_again(page: Pag
     await expect(again).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_the_same_browser_gets_its_place_back(context: BrowserContext, page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)
@@ -114,6 +118,7 @@ async def test_the_same_browser_gets_its_place_back(context: BrowserContext, pag
     await expect(page.get_by_label("How old are you?")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_an_external_id_gives_the_place_back_in_another_browser_when_no_place_is_left(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -138,6 +143,7 @@ async def test_an_external_id_gives_the_place_back_in_another_browser_when_no_pl
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_an_external_id_without_a_place_gets_none_when_no_place_is_left(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -155,6 +161,7 @@ async def test_an_external_id_without_a_place_gets_none_when_no_place_is_left(
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_what_is_wrong_is_told_at_its_field_and_nothing_is_lost(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     await to_the_survey(page)
@@ -169,6 +176,7 @@ async def test_what_is_wrong_is_told_at_its_field_and_nothing_is_lost(page: Page
     await expect(page.get_by_label("How old are you?")).to_have_value("7")
 
 
+@pytest.mark.grid
 async def test_what_was_entered_survives_a_reload(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     await to_the_survey(page)
@@ -192,6 +200,7 @@ async def test_a_double_click_and_the_back_button_skip_nothing(page: Page, lab: 
     await expect(page.get_by_text("Step 2 of 4")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_the_second_click_of_a_double_click_does_not_press_what_is_there_then(
     page: Page, lab: RunningLab
 ) -> None:
@@ -211,6 +220,7 @@ async def test_the_second_click_of_a_double_click_does_not_press_what_is_there_t
     await expect(page.get_by_role("heading", level=1)).to_have_text("Page 2")
 
 
+@pytest.mark.grid
 async def test_an_answer_is_kept_while_the_network_is_away(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     await to_the_survey(page)
@@ -246,6 +256,7 @@ async def test_two_people_read_each_other_once_and_as_text(page: Page, browser: 
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_the_first_in_a_conversation_that_waits_for_no_one_can_write(page: Page, lab: RunningLab) -> None:
     at_once = {"progress": {"wait_for_all": False}}
     private = {"id": "ask", "kind": "private_chat", "name": "Your questions", **at_once}
@@ -261,6 +272,7 @@ async def test_the_first_in_a_conversation_that_waits_for_no_one_can_write(page:
     await expect(page.get_by_label("Your message")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_a_long_paste_is_refused_with_its_excess(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     await to_the_talk(page)
@@ -271,6 +283,7 @@ async def test_a_long_paste_is_refused_with_its_excess(page: Page, lab: RunningL
     await expect(page.get_by_role("button", name="Send")).to_have_attribute("aria-disabled", "true")
 
 
+@pytest.mark.grid
 async def test_emoji_are_said_as_they_were_written_and_count_as_the_lab_counts_them(
     page: Page, lab: RunningLab
 ) -> None:
@@ -290,6 +303,7 @@ async def test_emoji_are_said_as_they_were_written_and_count_as_the_lab_counts_t
     await expect(own).to_have_text([words, "😀" * 10_000])
 
 
+@pytest.mark.grid
 async def test_one_can_leave_after_a_question(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
 
@@ -318,6 +332,7 @@ async def test_a_survey_is_filled_in_by_keyboard_alone(page: Page, lab: RunningL
     await expect(page.get_by_text("Step 3 of 4")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_the_lab_and_a_participant_reach_each_other(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)
@@ -337,6 +352,7 @@ async def test_the_lab_and_a_participant_reach_each_other(page: Page, lab: Runni
     assert [one["type"] for one in alerts if one["resolved_at"] is None] == ["help"]
 
 
+@pytest.mark.grid
 async def test_a_call_for_help_whose_answer_is_lost_is_one_alert(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)
@@ -358,6 +374,7 @@ async def test_a_call_for_help_whose_answer_is_lost_is_one_alert(page: Page, lab
     assert len(asked) == 2
 
 
+@pytest.mark.grid
 async def test_who_waits_is_told_for_how_long_and_what_came_of_it(page: Page, lab: RunningLab) -> None:
     waits = {"wait_for_all": True, "at_most_seconds": 9}
     meet = {"id": "meet", "kind": "info", "name": "All", "lines": ["Hello."], "progress": waits}
@@ -372,6 +389,7 @@ async def test_who_waits_is_told_for_how_long_and_what_came_of_it(page: Page, la
     await expect(page.get_by_text("WAITED1")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_a_topic_is_shown_with_what_agents_read_about_it(page: Page, lab: RunningLab) -> None:
     items = [{"id": "north", "name": "To the north"}, {"id": "lake", "name": "To the lake"}]
     trams = {"id": "trams", "name": "Trams", "description": "Which line comes *first*?", "items": items}

@@ -58,6 +58,7 @@ STUDY: Final[dict[str, Any]] = {
 }
 
 
+@pytest.mark.grid
 async def test_nothing_is_stale_on_a_translated_page_and_what_is_said_is_translated_on_request(
     page: Page, context: BrowserContext, lab: RunningLab
 ) -> None:
@@ -108,6 +109,7 @@ async def test_the_original_is_there_again_when_the_browser_translates_no_more(p
     await expect(summary).to_have_text("Step 1 of 3")
 
 
+@pytest.mark.grid
 async def test_names_stay_as_they_are_in_a_game(page: Page, context: BrowserContext, lab: RunningLab) -> None:
     game = {"id": "game", "kind": "beauty_contest", "rounds": 2}
     experiment = lab.started({**STUDY, "stages": [game], "cohorts": [{"seats": [{"open": True, "count": 2}]}]})

@@ -39,6 +39,7 @@ async def test_one_sees_that_the_other_types_stops_and_sends(page: Page, browser
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_who_types_is_seen_by_one_whose_page_loads_slowly(page: Page, browser: Browser, lab: RunningLab) -> None:
     experiment = lab.started(TALK)
     other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
@@ -64,6 +65,7 @@ async def test_who_types_is_seen_by_one_whose_page_loads_slowly(page: Page, brow
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_who_comes_to_the_conversation_sees_who_types_there(
     page: Page, browser: Browser, lab: RunningLab
 ) -> None:
@@ -85,6 +87,7 @@ async def test_who_comes_to_the_conversation_sees_who_types_there(
     await other.context.close()
 
 
+@pytest.mark.grid
 async def test_no_one_says_in_a_pause_that_they_type(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**TALK, "cohorts": [{"seats": [{"open": True}]}]})
     await join(page, experiment)

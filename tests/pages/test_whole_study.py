@@ -44,6 +44,7 @@ async def people(browser: Browser, lab: RunningLab) -> AsyncIterator[list[Page]]
         await context.close()
 
 
+@pytest.mark.grid
 async def test_three_people_and_agents_go_through_the_whole_demo(people: list[Page], lab: RunningLab) -> None:
     demo = yaml.safe_load(DEMO.read_text())
     demo["stages"][3]["time_limit_seconds"] = 25 if PICTURE in os.environ else 5
@@ -108,6 +109,7 @@ async def test_a_cut_connection_loses_no_message_and_doubles_none(
         await context.close()
 
 
+@pytest.mark.grid
 @pytest.mark.fault
 async def test_open_pages_go_on_when_a_killed_lab_is_started_again(
     browser: Browser, postgres_server: Server, template_database: str, tmp_path: Path
