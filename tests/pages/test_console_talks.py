@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.async_api import BrowserContext, Route, expect
 
+from parley_lab.kinds.stages import kinds
+from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.test_console import GROUPS, desk, signed_in
 
@@ -52,6 +54,7 @@ class ManyTalks:
         await route.fulfill(response=answer, json={"threads": rows, "next_after": more})
 
 
+@pytest.mark.grid
 async def test_conversations_beyond_the_first_page_come_on_a_press(desk: BrowserContext, lab: RunningLab) -> None:
     experiment_id, _ = begin_talk(lab)
     page = await signed_in(desk, lab)
@@ -106,6 +109,7 @@ async def test_what_is_beyond_the_first_page_of_a_story_or_a_test_chat_can_be_re
     await expect(page.get_by_role("log").get_by_role("listitem")).to_have_count(3)
 
 
+@pytest.mark.grid
 async def test_a_conversation_of_the_chosen_group_and_stage_shows_its_last_words_in_the_list(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -122,6 +126,7 @@ async def test_a_conversation_of_the_chosen_group_and_stage_shows_its_last_words
     await expect(page.get_by_text("The lab speaks.")).to_be_visible()
 
 
+@pytest.mark.grid
 async def test_the_figures_of_a_long_conversation_count_what_is_not_drawn(
     desk: BrowserContext, lab: RunningLab
 ) -> None:
@@ -146,6 +151,7 @@ async def test_the_figures_of_a_long_conversation_count_what_is_not_drawn(
     await expect(page.get_by_role("button", name="Show earlier messages")).to_have_count(0)
 
 
+@pytest.mark.grid
 async def test_a_member_beyond_the_first_page_is_found(desk: BrowserContext, lab: RunningLab) -> None:
     experiment_id = lab.started({**TALK, "cohorts": [{"count": 3, "seats": [{"open": True}]}]})["id"]
     members = lab.ask("GET", f"/v1/experiments/{experiment_id}/members")["members"]
@@ -160,3 +166,33 @@ async def test_a_member_beyond_the_first_page_is_found(desk: BrowserContext, lab
     await page.get_by_label("An experiment, a page or a member").fill(members[-1]["path"])
 
     await expect(page.get_by_role("dialog").get_by_role("button", name=members[-1]["path"])).to_be_visible()
+
+
+@pytest.mark.grid
+async def test_the_minutes_of_an_interview_are_replayed_by_keys(desk: BrowserContext, lab: RunningLab) -> None:
+    interview = kinds()["group_interview"].example().model_dump(mode="json") | {"kind": "group_interview"}
+    seats = [{"persona": "ann", "count": 2}]
+    experiment_id = lab.started({**TALK, "pace": "fast", "stages": [interview], "cohorts": [{"seats": seats}]})["id"]
+    page = await signed_in(desk, lab, f"/console/e/{experiment_id}")
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible()
+    (thread,) = lab.ask("GET", f"/v1/experiments/{experiment_id}/threads")["threads"]
+    await page.goto(f"/console/e/{experiment_id}/threads/{thread['id']}")
+    said = page.locator(".c-talk > li")
+    await expect(said).to_have_count(thread["messages"])
+
+    await page.get_by_role("button", name="Replay").click()
+    await expect(said).to_have_count(0)
+    replay = page.get_by_role("group", name="Replay")
+    await replay.focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(said).to_have_count(1)
+    await page.keyboard.press("End")
+    await expect(said).to_have_count(thread["messages"])
+    await replay.get_by_role("slider", name=re.compile("ms a step")).fill("100")
+    await page.keyboard.press("Home")
+    await replay.get_by_role("button", name="Play").click()
+
+    await expect(said).to_have_count(thread["messages"])
+    assert await faults(page) == []
+    await page.get_by_role("button", name="Show all messages").click()
+    await expect(replay).to_have_count(0)

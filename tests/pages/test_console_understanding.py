@@ -8,7 +8,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
-from tests.pages.test_console import desk, signed_in
+from tests.pages.test_console import GROUPS, desk, signed_in
 
 __all__ = ["desk"]
 
@@ -110,3 +110,17 @@ async def compare_prompts(page: Page) -> None:
     await expect(compared.locator("del, ins").filter(has_text="You ride a bicycle.")).to_have_count(0)
     await compared.get_by_role("button", name="Close the comparison").click()
     await expect(compared).to_have_count(0)
+
+
+@pytest.mark.grid
+async def test_an_agent_of_the_library_is_shown_a_stage_of_an_experiment(desk: BrowserContext, lab: RunningLab) -> None:
+    lab.ask("PUT", "/v1/personas/rower", {"profile": {"name": "Rower"}, "text": "You row."})
+    made = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "To row in"})
+    page = await signed_in(desk, lab, "/console/personas/rower")
+
+    await page.get_by_label("experiment", exact=True).select_option(made["id"])
+    await page.get_by_label("Stage").select_option("talk")
+
+    await expect(page.locator(".c-prompt")).to_contain_text("You row.")
+    await expect(page.locator(".c-prompt")).to_contain_text("The talk")
+    assert await faults(page) == []

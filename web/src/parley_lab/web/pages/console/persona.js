@@ -4,6 +4,7 @@ import { Refused } from "../lab/api.js";
 import { download, inWords, send } from "./api.js";
 import { act, askFirst, change } from "./confirm.js";
 import { Chat } from "./persona_chat.js";
+import { PersonaPrompt } from "./persona_prompt.js";
 import { leave } from "./personas.js";
 import { Failure, Field, Head, Loaded, Press, useLoaded } from "./ui.js";
 import { useText } from "./unsaved.js";
@@ -62,7 +63,8 @@ function Shown({ id, persona, etag, again }) {
     <div class="c-pair"><section class="c-card"><h2>${t("Fields")}</h2>${field("name", t("Name"))}${field("avatar", t("Avatar, an emoji"))}${field("text", t("Who the agent is"), true)}${field("role", t("Role"))}${field("goal", t("Goal"))}${field("provider", t("Provider"))}${field("model", t("Model"))}${hasOwnItems(persona) ? null : field("prompt", t("Own system prompt in games, in place of role and goal"), true)}
         ${h(Press, { kind: "primary", onPress: save, children: t("Save") })}
         <details><summary>${t("All fields, as JSON")}</summary><div class="c-json">${h(Field, { label: t("All fields"), isHidden: true, isLong: true, value: all, onInput: (value) => enter({ all: value }) })}</div>${h(Press, { onPress: saveAll, children: t("Save all fields") })}</details></section>
-      ${persona.player === "script" ? html`<section class="c-card"><h2>${t("Test chat")}</h2><p>${t("This agent is a rule. It plays games and does not talk.")}</p></section>` : h(Chat, { id })}</div>`;
+      ${persona.player === "script" ? html`<section class="c-card"><h2>${t("Test chat")}</h2><p>${t("This agent is a rule. It plays games and does not talk.")}</p></section>` : h(Chat, { id })}</div>
+    ${persona.player === "script" ? null : h(PersonaPrompt, { persona })}`;
 }
 
 /** @typedef {{ fields: ReturnType<typeof fieldsOf>, all: string }} Entered */

@@ -1,4 +1,4 @@
-/** A game round by round: played at a pace, or stepped through by buttons and keys. */
+/** A replay, step by step, of a game or a conversation: played at a pace, or stepped through by buttons and keys. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Press } from "./ui.js";
 import { inDigits, t } from "./words.js";
@@ -18,13 +18,12 @@ export function Move({ row, side }) {
 }
 
 /**
- * `at`: how many rounds are over; 0 is before the first one.
- * @param {{ rows: Row[], names: string[], at: number, setAt: (at: number) => void }} props
+ * Something that happened step by step, played at a pace, or stepped through by buttons and keys.
+ * @param {{ end: number, at: number, setAt: (at: number) => void, title: string, children: any }} props `at`: how many steps are over; 0 is before the first one.
  */
-export function Replay({ rows, names, at, setAt }) {
+export function Steps({ end, at, setAt, title, children }) {
   const [isPlaying, setPlaying] = useState(false);
   const [pace, setPace] = useState(500);
-  const end = rows.length;
   useEffect(() => {
     if (!isPlaying) return undefined;
     if (at >= end) return void setPlaying(false);
@@ -56,9 +55,18 @@ export function Replay({ rows, names, at, setAt }) {
       ${h(Press, { icon: "step", onPress: () => step(at + 1), isDisabled: at === end, children: t("Forward") })}${h(Press, { onPress: () => step(end), isDisabled: at === end, children: t("Last") })}
       <label class="c-range"><span>${t("{milliseconds} ms a step", { milliseconds: inDigits(pace) })}</span><input type="range" min=${FASTEST_MS} max=${SLOWEST_MS} step="100" value=${pace} onInput=${(/** @type {any} */ event) => setPace(Number(event.currentTarget.value))} /></label></div>
     <p class="c-small">${t("Arrow keys step, Home and End lead to the ends, and the space bar plays and pauses.")}</p>
-    <label class="c-range c-rounds"><span>${t("Round {number} of {all}", { number: inDigits(at), all: inDigits(end) })}</span><input type="range" min="0" max=${end} value=${at} onInput=${(/** @type {any} */ event) => step(Number(event.currentTarget.value))} /></label>
-    ${SIDES.map((side, index) => h(Lane, { rows, side, name: names[index], at }))}
-    <p class="hidden" aria-live=${isPlaying ? "off" : "polite"}>${at ? inWords(rows[at - 1], names) : ""}</p></section>`;
+    <label class="c-range c-rounds"><span>${title}</span><input type="range" min="0" max=${end} value=${at} onInput=${(/** @type {any} */ event) => step(Number(event.currentTarget.value))} /></label>
+    ${typeof children === "function" ? children(isPlaying) : children}</section>`;
+}
+
+/**
+ * `at`: how many rounds are over; 0 is before the first one.
+ * @param {{ rows: Row[], names: string[], at: number, setAt: (at: number) => void }} props
+ */
+export function Replay({ rows, names, at, setAt }) {
+  const title = t("Round {number} of {all}", { number: inDigits(at), all: inDigits(rows.length) });
+  return h(Steps, { end: rows.length, at, setAt, title, children: (/** @type {boolean} */ isPlaying) => html`${SIDES.map((side, index) => h(Lane, { rows, side, name: names[index], at }))}
+    <p class="hidden" aria-live=${isPlaying ? "off" : "polite"}>${at ? inWords(rows[at - 1], names) : ""}</p>` });
 }
 
 /** A round in words. @param {Row} row @param {string[]} names */

@@ -5,6 +5,7 @@ import { all, get, post } from "./api.js";
 import { askFirst } from "./confirm.js";
 import { DraftPanel } from "./draft.js";
 import { useNews } from "./lists.js";
+import { Steps } from "./replay.js";
 import { Figure, Loaded, Press, State, useLoaded } from "./ui.js";
 import { laneOf, span, waves } from "./waves.js";
 import { inDigits, lasting, t, word } from "./words.js";
@@ -19,17 +20,24 @@ const LAST = 2 ** 31 - 1;
 /** @param {import("./experiment.js").PageProps & { thread: string }} props */
 export function Transcript({ id, experiment, board, thread }) {
   const [most, setMost] = useState(A_PAGE);
+  /** How many messages the replay shows; null: there is none. */
+  const [at, setAt] = useState(/** @type {number | null} */ (null));
   const loaded = useLoaded(async () => {
     const [messages, drafts] = await Promise.all([saidIn(thread), all(`/threads/${thread}/drafts`, "drafts")]);
     return { messages, drafts };
   }, [thread]);
   useNews(loaded, TOGETHER_MS, (soon) => board.hear((_, event) => void (event.data?.thread_id === thread && soon())), [thread]);
   const draft = asked("draft");
-  return h(Loaded, { of: loaded, show: ({ messages, drafts }) => html`<div class=${draft ? "c-beside" : ""}><div class="c-beside-main">
+  return h(Loaded, { of: loaded, show: ({ messages, drafts }) => {
+    const shown = at === null ? messages : messages.slice(0, at);
+    return html`<div class=${draft ? "c-beside" : ""}><div class="c-beside-main">
       ${h(Top, { id, isRunning: experiment.status === "running", messages, drafts, thread })}
-      ${messages.length > most ? html`<p>${h(Press, { onPress: () => setMost(most + A_PAGE), children: t("Show earlier messages") })}</p>` : null}
-      ${h(Messages, { messages: messages.slice(-most), begun: messages[0]?.created_at, lanes: drafts.map(laneOf) })}</div>
-    ${draft ? h(DraftPanel, { key: draft, id: draft }) : null}</div>` });
+      ${at === null ? null : h(Steps, { end: messages.length, at, setAt, title: t("Message {number} of {all}", { number: inDigits(at), all: inDigits(messages.length) }), children: null })}
+      ${messages.length === 0 ? null : html`<p>${h(Press, { icon: "play", onPress: () => setAt(at === null ? 0 : null), children: at === null ? t("Replay") : t("Show all messages") })}</p>`}
+      ${shown.length > most ? html`<p>${h(Press, { onPress: () => setMost(most + A_PAGE), children: t("Show earlier messages") })}</p>` : null}
+      ${h(Messages, { messages: shown.slice(-most), begun: messages[0]?.created_at, lanes: drafts.map(laneOf) })}</div>
+    ${draft ? h(DraftPanel, { key: draft, id: draft }) : null}</div>`;
+  } });
 }
 
 /** All messages of a conversation, read from its end. @param {string} thread @returns {Promise<any[]>} */
