@@ -1,4 +1,4 @@
-/** What a persona would be shown on a stage of any experiment, before it sits there. */
+/** The prompt of a persona on a stage of any experiment, before it sits there. */
 import { h, html, useState } from "../vendor/preact.js";
 import { get, post } from "./api.js";
 import { Prompt } from "./prompt.js";
