@@ -60,11 +60,10 @@ def example_context(
     """
     cohort = _cohort(experiment, seed, persona_id, treatment_id, is_guest=is_guest)
     seat = _seat_of(cohort, persona_id, treatment_id)
-    if resolve(experiment, _arm_of(cohort, seat, treatment_id)).personas[persona_id].player == "script":
+    resolved = resolve(experiment, _arm_of(cohort, seat, treatment_id))
+    if resolved.personas[persona_id].player == "script":
         raise NotFound(ACTS_BY_SCRIPT.format(persona=persona_id))
-    return seat_context(
-        experiment, experiment_id, cohort, seat, seed=seed, stage_id=stage_id, treatment_id=treatment_id
-    )
+    return _context(experiment, experiment_id, cohort, seat, resolved, seed=seed, stage_id=stage_id)
 
 
 def seat_context(
@@ -86,6 +85,20 @@ def seat_context(
         NotFound: the seat does not come to this stage.
     """
     resolved = resolve(experiment, _arm_of(cohort, seat, treatment_id))
+    return _context(experiment, experiment_id, cohort, seat, resolved, seed=seed, stage_id=stage_id, before=before)
+
+
+def _context(
+    experiment: Experiment,
+    experiment_id: UUID,
+    cohort: CohortAssignment,
+    seat: Seat,
+    resolved: Resolved,
+    *,
+    seed: int,
+    stage_id: str,
+    before: Before | None = None,
+) -> PromptContext:
     values = _values(experiment, resolved, seed, cohort, seat.path)
     persona = Persona(id="agent") if seat.persona_id is None else resolved.persona_for(seat.persona_id, values)
     resolved = resolved.for_cohort(values_of(of_cohort(experiment.assigned, seed, cohort.path, cohort.plan_id)))
