@@ -3,13 +3,13 @@
 from uuid import UUID
 
 from parley_lab.cli.embedded import EmbeddedLab
-from parley_lab.design import load
 from parley_lab.experiments import starting
+from tests.flows.drain import load_text
 
 
 async def start(lab: EmbeddedLab, document: str) -> UUID:
     """Create and start an experiment of the lab's own operator."""
-    experiment = load(document, "fault.yaml")
+    experiment = load_text(document)
     async with lab.database.transaction() as session:
         experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
         await starting.start(session, experiment_id, lab.clock.now())

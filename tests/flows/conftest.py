@@ -20,16 +20,20 @@ from parley_lab.testing.fresh_databases import FreshDatabases
 pytest.register_assert_rewrite("tests.flows.looking_back")
 
 
+_OVER_RABBITMQ = ("test_moving_agents.py", "test_speaking.py", "test_turns.py")
+"""The modules whose first flow over RabbitMQ is for every run."""
+
+
 # First, so that `-m "not long"` sees the marker.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but the first flow of each module over RabbitMQ to `make faults`: the buses keep one contract."""
-    modules = set()
+    """Leave all but a few flows over RabbitMQ to `make faults`: the buses keep one contract."""
+    seen = set()
     for item in items:
         if isinstance(item, pytest.Function) and _bus_of(item) == "rabbitmq":
-            if item.path in modules:
+            if item.path in seen or item.path.name not in _OVER_RABBITMQ:
                 item.add_marker("long")
-            modules.add(item.path)
+            seen.add(item.path)
 
 
 def _bus_of(item: pytest.Function) -> object:

@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx2
 
 from parley_lab.agent_worker.models import MockModel
 from parley_lab.contracts.models import ModelReply, ModelRequest
-from parley_lab.store import databases
 from parley_lab.store.databases import connect
-from parley_lab.testing.services import Server
+from parley_lab.testing.fresh_databases import FreshDatabases
 from tests.flows.drain import DrainLab
 from tests.flows.previewing import an_api
 
@@ -65,14 +64,13 @@ class Place:
 
 
 @contextmanager
-def one_lab(server: Server, template: str) -> Iterator[Place]:
-    """A lab on a database of its own, which is dropped afterwards."""
-    name = f"parley_lab_{uuid4().hex[:16]}"
-    place = Place(databases.copy_database(server.url, template, name))
-    place.runner.run(place.open())
-    try:
-        yield place
-    finally:
-        place.runner.run(place.stack.aclose())
-        place.runner.close()
-        databases.drop_database(server.url, name)
+def one_lab(databases: FreshDatabases) -> Iterator[Place]:
+    """A lab on a database of its own."""
+    with databases.one() as url:
+        place = Place(url)
+        place.runner.run(place.open())
+        try:
+            yield place
+        finally:
+            place.runner.run(place.stack.aclose())
+            place.runner.close()

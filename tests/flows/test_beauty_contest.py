@@ -10,13 +10,12 @@ from uuid import UUID
 
 import httpx2
 import pytest
-from sqlalchemy import text
 
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.formats.exports import export
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.previewing import an_api
 
 pytestmark = pytest.mark.postgres
@@ -167,8 +166,7 @@ async def answers_of(database: Database, document: str, lab: DrainLab) -> list[A
         ),
         *((call.path, call.prompt) for call in await lab.calls()),
     ]
-    async with database.transaction() as session:
-        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    await empty(database)
     return found
 
 

@@ -18,6 +18,7 @@ from parley_lab.orchestrator.service import Orchestrator
 from parley_lab.orchestrator.settling import settle
 from parley_lab.store.session import Database
 from parley_lab.store.statements import Row
+from parley_lab.testing.quick import quick_first
 from parley_lab.testing.statements import counted
 from tests.flows.drain import DrainLab
 
@@ -64,7 +65,7 @@ async def statements_per_member(database: Database, document: str, members: int)
     return len(sent) / members
 
 
-@pytest.mark.parametrize("document", [PAGES, TALKS])
+@pytest.mark.parametrize("document", quick_first([PAGES, TALKS], 1))
 async def test_the_statements_of_one_member_do_not_grow_with_the_cohort(database: Database, document: str) -> None:
     few = await statements_per_member(database, document, FEW)
     many = await statements_per_member(database, document, MANY)

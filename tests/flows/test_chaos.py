@@ -276,7 +276,7 @@ NOT_ITS_DRAFTS = """
 """
 
 
-@pytest.mark.parametrize("seed", quick_first(range(6), 3))
+@pytest.mark.parametrize("seed", quick_first((2, 0, 1, 3, 4, 5), 1))
 async def test_whatever_happens_every_run_ends_with_all_of_its_data_in_order(database: Database, seed: int) -> None:
     rng = Random(seed)
     model = Unreliable(build_models({})["mock"], rng)

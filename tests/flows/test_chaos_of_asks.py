@@ -191,7 +191,7 @@ def _game() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", quick_first(range(6), 2))
+@pytest.mark.parametrize("seed", quick_first(range(6), 1))
 async def test_whatever_happens_each_answer_counts_once_and_every_run_ends(database: Database, seed: int) -> None:
     rng = Random(seed)
     elsewhere = connect(database.url, pool_size=1)

@@ -162,7 +162,7 @@ class ChaosWithStaff(Chaos):
             await _refused(partial(self._to, row.id, self._resume))
 
 
-@pytest.mark.parametrize("seed", quick_first(range(4), 2))
+@pytest.mark.parametrize("seed", quick_first(range(4), 1))
 async def test_whatever_staff_do_every_run_ends_with_all_of_its_data_in_order(database: Database, seed: int) -> None:
     rng = Random(seed)
     model = Unreliable(build_models({})["mock"], rng)

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
 
 from parley_lab.agent_worker.models.openai_model import OpenAIModel
 from parley_lab.agent_worker.steps import take_step
@@ -20,7 +19,7 @@ from parley_lab.store.session import Database
 from parley_lab.talk.posting import post_message
 from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 
 DELIBERATION = """
 parley: 1
@@ -111,9 +110,7 @@ async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: D
     await plain.start(DELIBERATION)
     await plain.drain()
     expected = await the_data(plain)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
     await wild.start(DELIBERATION)
 
@@ -142,8 +139,7 @@ async def test_another_seed_gives_other_data(database: Database) -> None:
     await lab.start(DELIBERATION)
     await lab.drain()
     first = await the_data(lab)
-    async with database.transaction() as session:
-        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    await empty(database)
 
     await lab.start(DELIBERATION.replace("seed: 11", "seed: 12"))
     await lab.drain()

@@ -16,6 +16,7 @@ from parley_lab.members.standings import lock_standing
 from parley_lab.people.attention import send_check
 from parley_lab.store.failures import is_deadlock
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
 from tests.flows.half_done import WRONG as HALF_DONE
 from tests.flows.test_chaos import WRONG
@@ -36,11 +37,11 @@ cohorts: [{{count: 3, seats: [{{persona: ada}}, {{persona: bob}}]}}]
 _QUESTIONS: Final = "questions: [{id: a, kind: text, title: A}, {id: b, kind: text, title: B}]"
 FILES: Final = {
     "talk": _FILE.format(pace="fast", stage="{id: talk, kind: group_chat}"),
+    "independent": _FILE.format(pace="fast", stage=f"{{id: page, kind: survey, ask: independent, {_QUESTIONS}}}"),
+    "game": _FILE.format(pace="fast", stage="{id: game, kind: matrix_game, horizon: {type: fixed, rounds: 3}}"),
     "live talk": _FILE.format(pace="live", stage="{id: talk, kind: group_chat}"),
     "turns": _FILE.format(pace="fast", stage="{id: talk, kind: group_chat, turn_taking: round}"),
     "page": _FILE.format(pace="fast", stage=f"{{id: page, kind: survey, {_QUESTIONS}}}"),
-    "independent": _FILE.format(pace="fast", stage=f"{{id: page, kind: survey, ask: independent, {_QUESTIONS}}}"),
-    "game": _FILE.format(pace="fast", stage="{id: game, kind: matrix_game, horizon: {type: fixed, rounds: 3}}"),
 }
 
 
@@ -96,7 +97,7 @@ async def number(lab: DrainLab, query: str) -> int:
     return len(await lab.rows(query))
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", quick_first(FILES, 3))
 async def test_calls_in_flight_when_a_pause_comes_are_kept_and_used_after_it(database: Database, name: str) -> None:
     async with in_flight(database, FILES[name]) as (lab, experiment_id, model):
         await in_transaction(lab, pausing.pause, experiment_id)
@@ -114,7 +115,7 @@ async def test_calls_in_flight_when_a_pause_comes_are_kept_and_used_after_it(dat
     assert [row.status for row in await lab.rows("SELECT status FROM experiments")] == ["ended"]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", quick_first(FILES, 3))
 async def test_calls_in_flight_when_the_end_comes_are_recorded_and_change_nothing(
     database: Database, name: str
 ) -> None:
@@ -133,7 +134,7 @@ async def test_calls_in_flight_when_the_end_comes_are_recorded_and_change_nothin
         assert not await lab.rows(query), wrong
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", quick_first(FILES, 3))
 async def test_workers_stop_quietly_when_what_they_think_about_was_deleted(database: Database, name: str) -> None:
     with capture_logs() as logged:
         async with in_flight(database, FILES[name]) as (lab, experiment_id, _):
@@ -145,8 +146,20 @@ async def test_workers_stop_quietly_when_what_they_think_about_was_deleted(datab
 
 
 @pytest.mark.race
-@pytest.mark.parametrize("name", ["talk", "independent", "game"])
-@pytest.mark.parametrize("what", ["end", "delete"])
+@pytest.mark.parametrize(
+    ("what", "name"),
+    quick_first(
+        [
+            ("end", "talk"),
+            ("delete", "independent"),
+            ("end", "independent"),
+            ("delete", "talk"),
+            ("end", "game"),
+            ("delete", "game"),
+        ],
+        2,
+    ),
+)
 async def test_an_end_in_the_middle_of_everything_leaves_nothing_open(database: Database, name: str, what: str) -> None:
     for turns in (0, 3, 10, 30, 100, 200):
         lab = DrainLab(database, together=4)

@@ -17,7 +17,7 @@ from parley_lab.contracts.lives import OUTCOMES
 from parley_lab.kinds.parts import plays_together
 from parley_lab.kinds.stages import kinds, parts_of
 from parley_lab.people import presence
-from parley_lab.testing.services import Server
+from parley_lab.testing.fresh_databases import FreshDatabases
 from tests.flows.one_lab import Json, Place, one_lab
 
 pytestmark = pytest.mark.postgres
@@ -81,8 +81,8 @@ def _params() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def place(postgres_server: Server, template_database: str) -> Iterator[Place]:
-    with one_lab(postgres_server, template_database) as found:
+def place(fresh_databases: FreshDatabases) -> Iterator[Place]:
+    with one_lab(fresh_databases) as found:
         yield found
 
 

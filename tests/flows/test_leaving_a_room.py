@@ -32,7 +32,7 @@ RULES: Final = {
     "fill": "then: fill, fill_with: ada",
 }
 AT_MOST: Final = 100.0
-FOR_EVERY_RUN: Final = 3
+FOR_EVERY_RUN: Final = 2
 
 
 def _params() -> Iterator[Any]:

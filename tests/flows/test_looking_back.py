@@ -2,22 +2,21 @@
 
 The table `ROWS` (`looking_back/table.py`) says for each kind of stage who is listed, who said what, that it is over,
 and whose words are there. The story goes through all kinds twice, the second time in reverse order, so that each is
-looked back at from each, itself included. A kind without a row fails. Every word is unique to its author and place, so
-that any output can be searched for the words of others; what no member may see (reasons, persona texts) has words of
-its own.
+looked back at from each, itself included; in every run it goes there only. A kind without a row fails. Every word is
+unique to its author and place, so that any output can be searched for the words of others; what no member may see
+(reasons, persona texts) has words of its own.
 """
 
 import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from uuid import uuid4
 
 import pytest
 
 from parley_lab.kinds.stages import kinds
-from parley_lab.store.databases import connect, copy_database, drop_database
-from parley_lab.testing.services import Server
+from parley_lab.store.databases import connect
+from parley_lab.testing.fresh_databases import FreshDatabases
 from tests.flows.looking_back.cast import Cast, Reader, secret, words_in
 from tests.flows.looking_back.evidence import Evidence
 from tests.flows.looking_back.story import told
@@ -31,9 +30,7 @@ OVER: Final = "# Earlier stages\n\nThese are over."
 
 
 @pytest.fixture(scope="module")
-def all_evidence(
-    postgres_server: Server, template_database: str, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Evidence]:
+def all_evidence(fresh_databases: FreshDatabases, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Evidence]:
     """What was shown to each cast."""
 
     async def play(url: str, cast: Cast) -> Evidence:
@@ -44,11 +41,8 @@ def all_evidence(
             await database.close()
 
     def tell(name: str) -> Evidence:
-        database_name = f"parley_looking_back_{uuid4().hex}"
-        url = copy_database(postgres_server.url, template_database, database_name)
-        evidence = asyncio.run(play(url, CASTS[name]))
-        drop_database(postgres_server.url, database_name)
-        return evidence
+        with fresh_databases.one() as url:
+            return asyncio.run(play(url, CASTS[name]))
 
     class Told(dict[str, Evidence]):
         """A cast plays when it is first asked for: each story takes a good part of what a test may take."""
@@ -91,7 +85,8 @@ def test_what_is_looked_back_at_in_prompts(all_evidence: Mapping[str, Evidence],
         assert words_in(shown.text, stage.id) == known, f"{shown}, of {stage.id}, elsewhere"
         assert not [words for words in row.not_over if words in section], f"{shown}, of {stage.id}\n\n{section}"
     agents = [name for name in evidence.cast.names if name != "ana"]
-    for other in (one for of, one in PLAYED if of == cast):
+    after = {one.kind for number, one in enumerate(evidence.way) if kind in {at.kind for at in evidence.way[:number]}}
+    for other in after:
         asked = {name for name in agents if ROWS[other].is_asked(Reader(name, evidence.cast))}
         assert {shown.reader.name for shown, _ in looks if shown.at.kind == other} == asked, f"from {other}"
 

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member
 from parley_lab.formats.arena import read_agent
@@ -15,7 +14,7 @@ from parley_lab.formats.exports import export
 from parley_lab.members.standings import lock_standing, sign_in
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.matrix_games import Saying, answer, experiment, moves, page_of, pages
 
 pytestmark = pytest.mark.postgres
@@ -197,9 +196,7 @@ async def test_pairs_that_are_added_or_moved_leave_the_others_as_they_are(databa
     await few.start(experiment(*pairs, rounds=20, count=2))
     await few.drain()
     expected = await moves(few)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     many = DrainLab(database)
 
     await many.start(experiment(("allc", "chance"), *reversed(pairs), rounds=20, count=2))
@@ -312,9 +309,7 @@ async def test_shuffled_and_doubled_hints_change_no_move_and_no_message(database
     await plain.start(document)
     await plain.drain()
     expected = await everything(plain)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
 
     await wild.start(document)

@@ -8,6 +8,7 @@ import yaml
 
 from parley_lab.contracts.lives import OUTCOMES
 from parley_lab.kinds.stages import kinds, parts_of
+from parley_lab.testing.quick import quick_first
 from tests.flows.one_lab import Json, Place
 from tests.flows.test_ways_out import ANSWERS, LONG_SECONDS, QUIET, STAGE, document, end_all, place
 
@@ -16,6 +17,10 @@ __all__ = ["place"]
 pytestmark = pytest.mark.postgres
 
 WITH_THREADS: Final = [name for name, kind in sorted(kinds().items()) if parts_of(kind.example()).has_thread]
+CHANGES: Final = [
+    (kind, ("remove", "add")[(number + turn) % 2]) for turn in range(2) for number, kind in enumerate(WITH_THREADS)
+]
+"""Each kind with one way, then with the other."""
 INTERVIEW: Final = """
 parley: 1
 name: An interview with an accountant
@@ -110,8 +115,7 @@ async def _taken_over(place: Place) -> None:
     assert [row.author_name for row in rows if row.author_name] == ["Ana", "Accountant", "Ana", "Accountant"]
 
 
-@pytest.mark.parametrize("way", ["remove", "add"])
-@pytest.mark.parametrize("kind", WITH_THREADS)
+@pytest.mark.parametrize(("kind", "way"), quick_first(CHANGES, len(WITH_THREADS)))
 def test_a_mediator_goes_or_comes_on_every_kind_and_the_others_go_on(place: Place, kind: str, way: str) -> None:
     place.runner.run(_goes_or_comes(place, kind, way))
 

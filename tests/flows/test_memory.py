@@ -11,10 +11,11 @@ from sqlalchemy import text
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design.document import Experiment
+from parley_lab.experiments import starting
 from parley_lab.formats.testing.workbooks import base_values, workbook_of
 from parley_lab.formats.workbook import compile_workbook
 from parley_lab.testing.fake_endpoint import FakeEndpoint
-from tests.faults.lab_tools import start
 from tests.flows.rooms import eventually
 
 SESSIONS: Final = 4
@@ -27,16 +28,16 @@ pytestmark = pytest.mark.postgres
 
 async def test_sessions_that_are_over_leave_nothing_behind(database_url: str, tmp_path: Path) -> None:
     (experiment,) = compile_workbook(workbook_of(base_values()))
-    document = experiment.model_copy(update={"model_mode": "real"}).model_dump_json()
+    real = experiment.model_copy(update={"model_mode": "real"})
     async with FakeEndpoint() as endpoint:
         environ = {"OPENAI_API_KEY": "any text", "OPENAI_BASE_URL": endpoint.base_url}
         servers = ServerSettings(database_url=database_url)
         async with EmbeddedLab(tmp_path, servers=servers, environ=environ, port=None) as lab:
             tracemalloc.start()
             try:
-                await _run(lab, document, times=2)
+                await _run(lab, real, times=2)
                 before = _live_kilobytes(endpoint)
-                await _run(lab, document, times=_COUNTED)
+                await _run(lab, real, times=_COUNTED)
                 grown = _live_kilobytes(endpoint) - before
             finally:
                 tracemalloc.stop()
@@ -50,10 +51,13 @@ def _live_kilobytes(endpoint: FakeEndpoint) -> float:
     return tracemalloc.get_traced_memory()[0] / 1024
 
 
-async def _run(lab: EmbeddedLab, document: str, *, times: int) -> None:
-    """One experiment after another, each to its end."""
+async def _run(lab: EmbeddedLab, experiment: Experiment, *, times: int) -> None:
+    """The experiment so often, one run after another, each to its end."""
     for _ in range(times):
-        await _ended(lab, await start(lab, document))
+        async with lab.database.transaction() as session:
+            experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
+            await starting.start(session, experiment_id, lab.clock.now())
+        await _ended(lab, experiment_id)
 
 
 async def _ended(lab: EmbeddedLab, experiment_id: UUID) -> None:

@@ -14,7 +14,7 @@ from parley_lab.members.standings import lock_standing
 from parley_lab.prompt_builder.previews import preview
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.interviewing import PLAYERS, Person, Telling, small
 
 pytestmark = pytest.mark.postgres
@@ -42,9 +42,7 @@ async def undisturbed(database: Database) -> list[Any]:
     await lab.start(small())
     await lab.drain()
     said = await minutes(lab)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     return said
 
 

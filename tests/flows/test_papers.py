@@ -11,6 +11,7 @@ import yaml
 
 from parley_lab.formats.exports import export
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.playing import playing_alone
 
 PAPERS = Path(__file__).parents[2] / "demos" / "papers"
@@ -21,7 +22,7 @@ def analysis(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("name", ["anchoring", "framing", "impressions"])
+@pytest.mark.parametrize("name", quick_first(["framing", "impressions", "anchoring"], 2))
 async def test_a_study_runs_with_the_mock_and_is_analysed(name: str, database: Database, tmp_path: Path) -> None:
     document = yaml.safe_load((PAPERS / f"{name}.yaml").read_text())
     document["cohorts"][0]["count"] = 16

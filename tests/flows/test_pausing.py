@@ -18,7 +18,7 @@ from parley_lab.members.standings import lock_standing
 from parley_lab.people.joining import join
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.test_chaos import CHAOS, FIRST_TALKS, SECOND_TALKS, WRONG, Chaos, Unreliable, _refused
 from tests.flows.test_deliberation import DELIBERATION, the_data
 from tests.flows.test_same_data import TALK, TALKS
@@ -104,7 +104,7 @@ async def resume(lab: DrainLab, experiment_id: UUID) -> bool:
 
 
 @pytest.mark.race
-@pytest.mark.parametrize("seed", quick_first(range(4), 2))
+@pytest.mark.parametrize("seed", quick_first((1, 0, 2, 3), 1))
 async def test_nothing_moves_in_a_pause_that_comes_in_the_middle_and_all_ends_after_it(
     database: Database, seed: int
 ) -> None:
@@ -148,7 +148,7 @@ async def test_nothing_moves_in_a_pause_that_comes_in_the_middle_and_all_ends_af
 
 
 @pytest.mark.parametrize(
-    "document", quick_first([DELIBERATION, *(TALK.format(talk=talk) for talk in TALKS.values())], 3)
+    "document", quick_first([DELIBERATION, *(TALK.format(talk=talk) for talk in TALKS.values())], 1)
 )
 async def test_a_run_that_is_paused_again_and_again_comes_to_the_data_of_one_that_is_not(
     database: Database, document: str
@@ -180,8 +180,7 @@ async def _undisturbed(database: Database, document: str) -> dict[str, list[Any]
     await lab.start(document)
     await lab.drain()
     data = await the_data(lab)
-    async with database.transaction() as session:
-        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    await empty(database)
     return data
 
 

@@ -95,7 +95,7 @@ async def test_a_preview_of_an_open_draft_is_what_is_sent_and_stays_what_was_sen
     assert [(one["was_sent"], one["messages"]) for one in after] == [(True, call.prompt) for call in calls]
 
 
-@pytest.mark.parametrize("treatment", ["cold", "warm"])
+@pytest.mark.parametrize("treatment", quick_first(["cold", "warm"], 1))
 async def test_a_preview_before_the_start_is_what_is_sent_first(
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], treatment: str
 ) -> None:
@@ -286,7 +286,7 @@ async def test_an_agent_to_whom_nothing_is_to_be_said_is_shown_what_it_would_be_
     assert (info.status_code, info.json()["detail"]) == (404, "Nothing is asked of a model here.")
 
 
-@pytest.mark.parametrize("stage", ["before", "one", "game"])
+@pytest.mark.parametrize("stage", quick_first(["one", "before", "game"], 1))
 async def test_who_has_answered_everything_is_asked_nothing_any_more(
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], stage: str
 ) -> None:

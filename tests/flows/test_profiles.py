@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import text
 
 from parley_lab.gateway.testing import assert_described
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.playing import pages, playing, statuses
 
 pytestmark = pytest.mark.postgres
@@ -99,7 +98,7 @@ async def test_a_profile_that_changes_is_an_event_for_the_streams_of_the_cohort(
             assert_described(json.loads(json.dumps(event)), is_member=True)
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("one_by_one", quick_first([False, True], 1))
 @pytest.mark.parametrize("seed", quick_first(range(3), 1))
 async def test_names_are_the_same_in_every_order_and_way_of_playing(
     database: Database, seed: int, one_by_one: bool
@@ -109,9 +108,7 @@ async def test_names_are_the_same_in_every_order_and_way_of_playing(
     await straight.start(scripts.replace("SET", "nature").replace("SCRIPT", "{policy: random}"))
     await straight.drain()
     expected = await profiles(straight)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     wild = DrainLab(database, deliveries=2, together=4, rng=Random(seed), one_by_one=one_by_one)
 
     await wild.start(scripts.replace("SET", "nature").replace("SCRIPT", "{policy: random}"))
@@ -138,7 +135,7 @@ async def test_what_was_said_keeps_the_name_under_which_it_was_said(database: Da
     assert [row["name"] for row in people] == ["Bea"]
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("one_by_one", quick_first([False, True], 1))
 async def test_names_that_are_drawn_differ_though_others_have_them_from_before(
     database: Database, one_by_one: bool
 ) -> None:

@@ -54,7 +54,7 @@ ACTS: Final = ("stand in", "come back", "move", "pause", "hold", "add", "leave",
 OVER: Final = ("completed", "released", "left", "removed", "dropped_out", "transfer_timed_out", "transfer_declined")
 
 
-@pytest.mark.parametrize("seed", quick_first(range(40), 2))
+@pytest.mark.parametrize("seed", quick_first((1, 0, *range(2, 40)), 1))
 async def test_every_member_of_a_drawn_story_comes_to_an_end(database: Database, seed: int) -> None:
     rng = Random(seed)
     async with study_at_one_clock(database, STUDY.replace("RULE", rng.choice(RULES))) as meeting:

@@ -117,12 +117,12 @@ async def run(document: str, servers: ServerSettings, folder: Path) -> dict[str,
     }
 
 
-DOCUMENTS = {"deliberation": DEMO.read_text(), "surveys": SURVEYS, "interview": INTERVIEW} | {
-    name: TALK.format(talk=talk) for name, talk in TALKS.items()
-}
+DOCUMENTS = {"surveys": SURVEYS} | {name: TALK.format(talk=talk) for name, talk in TALKS.items()}
+# The last has pages, talk and replies that fail.
+DOCUMENTS |= {"deliberation": DEMO.read_text(), "interview": INTERVIEW, "private": DOCUMENTS.pop("private")}
 
 
-@pytest.mark.parametrize("document", quick_first(DOCUMENTS.values(), 4), ids=DOCUMENTS)
+@pytest.mark.parametrize("document", quick_first(DOCUMENTS.values(), 2), ids=DOCUMENTS)
 async def test_one_file_and_seed_give_the_same_data_run_after_run(
     database_url: str, tmp_path: Path, document: str
 ) -> None:
@@ -136,7 +136,6 @@ async def test_one_file_and_seed_give_the_same_data_run_after_run(
     assert second == first
 
 
-# The one for every run has pages, talk and replies that fail.
 @pytest.mark.parametrize("document", quick_first(reversed(DOCUMENTS.values()), 1), ids=[*reversed(DOCUMENTS)])
 async def test_one_file_and_seed_give_the_same_data_on_both_buses(
     database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path, document: str

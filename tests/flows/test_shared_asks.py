@@ -17,7 +17,7 @@ from parley_lab.members.standings import lock_standing, sign_in
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
 from parley_lab.testing.rounds import FALLBACK, RoundQuestions, Rounds, rounds_for_info
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 
 pytestmark = pytest.mark.postgres
 
@@ -90,9 +90,7 @@ async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(databas
     await plain.start(GAME)
     await plain.drain()
     expected = await data(plain), await prompts(plain)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
 
     await wild.start(GAME)

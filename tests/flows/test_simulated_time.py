@@ -1,9 +1,7 @@
 """Pace `fast` among agents: how long anything really took does not show in the data."""
 
-from sqlalchemy import text
-
 from parley_lab.store.session import Database
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 
 LONG_SECONDS = 3600
 
@@ -28,8 +26,7 @@ async def test_a_worker_that_is_away_for_long_does_not_end_a_conversation_by_its
     await lab.start(CHAT)
     await lab.drain()
     expected = await the_messages(lab)
-    async with database.transaction() as session:
-        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    await empty(database)
     slow = DrainLab(database)
     await slow.start(CHAT)
 

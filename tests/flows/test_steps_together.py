@@ -22,7 +22,7 @@ from parley_lab.settle import unsettled
 from parley_lab.store.facts import Event
 from parley_lab.store.session import Database, Session
 from parley_lab.testing.statements import counted
-from tests.flows.drain import DrainLab, all_but_one
+from tests.flows.drain import DrainLab, all_but_one, empty
 from tests.flows.test_deadlocks import someone_waits_for_a_lock
 from tests.flows.test_statements import only_steps
 
@@ -109,8 +109,7 @@ async def test_steps_and_answers_together_come_to_the_same_as_one_by_one(databas
     await one_by_one.start(PAGES)
     await one_by_one.drain()
     expected = await data(one_by_one)
-    async with database.transaction() as session:
-        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    await empty(database)
     lab = DrainLab(database, together=24, deliveries=2)
 
     await lab.start(PAGES)

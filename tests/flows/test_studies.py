@@ -15,6 +15,7 @@ import pytest
 from parley_lab.cli.experiment_file import read_file
 from parley_lab.formats.exports import export
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.playing import playing_alone
 
 STUDIES = Path(__file__).parents[1] / "studies"
@@ -133,7 +134,7 @@ def uncertain(data: Data) -> dict[str, float]:
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("statistic", [consensus, samples, intention, groups, comfort, uncertain])
+@pytest.mark.parametrize("statistic", quick_first([consensus, intention, groups, samples, comfort, uncertain], 3))
 async def test_a_study_of_few_lines_runs_and_is_analysed(
     statistic: Callable[[Data], dict[str, float]], database: Database, tmp_path: Path
 ) -> None:

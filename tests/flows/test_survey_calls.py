@@ -9,14 +9,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.formats.exports import export
 from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.test_deliberation import the_data
 
 pytestmark = pytest.mark.postgres
@@ -171,9 +170,7 @@ async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: D
     await plain.start(PAGE.format(ask=ask))
     await plain.drain()
     expected = await the_data(plain)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     wild = DrainLab(database, deliveries=2, together=8, rng=Random(seed))
 
     await wild.start(PAGE.format(ask=ask))

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from parley_lab.testing.services import Server
+from parley_lab.testing.fresh_databases import FreshDatabases
 from tests.flows.one_lab import Json, Place, one_lab
 
 pytestmark = pytest.mark.postgres
@@ -33,8 +33,8 @@ LINE: Final = re.compile(r"\[\d\d:\d\d, from ([^]]*)\] (.*)")
 
 
 @pytest.fixture(scope="module")
-def place(postgres_server: Server, template_database: str) -> Iterator[Place]:
-    with one_lab(postgres_server, template_database) as found:
+def place(fresh_databases: FreshDatabases) -> Iterator[Place]:
+    with one_lab(fresh_databases) as found:
         yield found
 
 

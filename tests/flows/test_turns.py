@@ -10,6 +10,7 @@ import pytest
 from parley_lab.base.settings import ServerSettings
 from parley_lab.talk.conversation import go_on_in_thread
 from parley_lab.testing.fake_clock import FakeClock
+from parley_lab.testing.quick import quick_first
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import (
     FAILURES,
@@ -41,7 +42,7 @@ class TestLoops:
             rested = await room.rows("SELECT public FROM events WHERE type = 'thread.rested'")
             assert [row.public for row in rested] == [None], "members are not told: it says who is an agent"
 
-    @pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
+    @pytest.mark.parametrize("turn_taking", quick_first(["round", "race", "select"], 2))
     async def test_two_mediators_without_any_person_stop_at_their_limit_and_the_talk_ends(
         self, servers: ServerSettings, tmp_path: Path, turn_taking: str
     ) -> None:
@@ -63,7 +64,7 @@ async def lost(room: Room) -> int:
 
 
 class TestSilence:
-    @pytest.mark.parametrize("most", [1, 2])
+    @pytest.mark.parametrize("most", quick_first([2, 1], 1))
     async def test_a_silence_is_broken_as_often_as_is_configured_and_no_oftener(
         self, servers: ServerSettings, tmp_path: Path, most: int
     ) -> None:
@@ -137,7 +138,7 @@ class TestOpenings:
 
 
 class TestRoundsNeverFreeze:
-    @pytest.mark.parametrize("failure", FAILURES)
+    @pytest.mark.parametrize("failure", quick_first(FAILURES, 2))
     async def test_a_turn_whose_model_fails_is_passed_and_everybody_else_speaks_in_theirs(
         self, servers: ServerSettings, tmp_path: Path, failure: str
     ) -> None:
@@ -315,7 +316,7 @@ cohorts: [{seats: [{persona: p0}, {persona: p1}]}]
 """
 
 
-@pytest.mark.parametrize("failure", ["auth error", "garbage"])
+@pytest.mark.parametrize("failure", quick_first(["auth error", "garbage"], 1))
 async def test_an_agent_whose_survey_fails_for_good_is_failed_aloud_and_the_others_go_on(
     servers: ServerSettings, tmp_path: Path, failure: str
 ) -> None:

@@ -10,16 +10,14 @@ import asyncio
 import hashlib
 import json
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from parley_lab.base.settings import ServerSettings
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from parley_lab.gateway.testing import assert_described
-from parley_lab.store.databases import copy_database, drop_database
 from parley_lab.testing.buses import RabbitBroker
-from parley_lab.testing.services import Server
+from parley_lab.testing.fresh_databases import FreshDatabases
 from tests.flows.fields_given import TELLING, field_names, reactions_told
 from tests.flows.made_once import made_once
 from tests.flows.watched_story import STRANGERS, watch
@@ -41,23 +39,18 @@ def surfaces(*names: str, of: str) -> set[str]:
 )
 def evidence(
     request: pytest.FixtureRequest,
-    postgres_server: Server,
-    template_database: str,
+    fresh_databases: FreshDatabases,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Evidence:
     """Everything that any reader was given, from one run of the study on this bus."""
     amqp_url = request.getfixturevalue("amqp_url") if request.param == "rabbitmq" else None
 
     def make() -> Evidence:
-        name = f"parley_visibility_{uuid4().hex}"
-        url = copy_database(postgres_server.url, template_database, name)
         folder = tmp_path_factory.mktemp("visibility")
-        if amqp_url is None:
-            made = asyncio.run(watch(ServerSettings(database_url=url), folder))
-        else:
-            made = asyncio.run(_on_rabbit(url, amqp_url, folder))
-        drop_database(postgres_server.url, name)
-        return made
+        with fresh_databases.one() as url:
+            if amqp_url is None:
+                return asyncio.run(watch(ServerSettings(database_url=url), folder))
+            return asyncio.run(_on_rabbit(url, amqp_url, folder))
 
     return made_once(tmp_path_factory, f"visibility {request.param}", make)
 

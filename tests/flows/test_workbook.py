@@ -4,14 +4,13 @@ import re
 from random import Random
 
 import pytest
-from sqlalchemy import text
 
 from parley_lab.contracts.models import ModelReply, ModelRequest
 from parley_lab.formats.testing.workbooks import base_values, sheets_of, task_row, with_setting
 from parley_lab.formats.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.interviewing import DEMO, PLAYERS, Telling, all_of, document, heard, kept, roles, run, small, statuses
 
 pytestmark = pytest.mark.postgres
@@ -69,9 +68,7 @@ async def test_a_system_message_has_context_treatment_profile_and_role_in_this_o
 async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(database: Database, seed: int) -> None:
     plain = await run(database, small(), Telling())
     expected = await heard(plain), await kept(plain)
-    async with database.transaction() as session:
-        for table in ("experiments", "experimenters"):
-            await session.run(text(f"TRUNCATE {table} CASCADE"))
+    await empty(database)
     wild = DrainLab(database, models={"mock": Telling()}, deliveries=2, together=5, rng=Random(seed))
 
     await wild.start(small())

@@ -51,7 +51,8 @@ class Cast:
     """The members of the cohort. Ana is a person.
 
     `absent` are people who leave before the start, `removed` people who come to the first conversation and are removed
-    there before they say a word. `kinds` are those that they go through; without any, all.
+    there before they say a word. `kinds` are those that they go through; without any, all. They come `back` through
+    them in reverse order.
     """
 
     participants: tuple[str, ...]
@@ -59,6 +60,7 @@ class Cast:
     absent: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    back: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:

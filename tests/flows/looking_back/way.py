@@ -35,7 +35,7 @@ def way(cast: Cast) -> list[Stage]:
     in_order = sorted(kinds().items(), key=lambda one: (one[0] != "group_chat", one[0]))
     wanted = cast.kinds or kinds()
     there = [name for name, kind in in_order if name in wanted and has_room(kind, len(cast.participants))]
-    times = (("first", there), ("second", reversed(there)))
+    times = (("first", there), ("second", there[::-1] if cast.back else ()))
     through = [Stage(f"{time}-{name.replace('_', '-')}", name) for time, names in times for name in names]
     return [Stage("arrival", "info"), *through]
 
@@ -44,6 +44,8 @@ CASTS: Final = {
     "two": Cast(("ana", "ben")),
     "pair": Cast(("ana", "ben"), kinds=("group_chat", "matrix_game", "survey")),
     "three": Cast(("ana", "ben", "dan"), absent=("eve",), removed=("fay",)),
+    "there": Cast(("ana", "ben", "dan"), absent=("eve",), removed=("fay",), back=False),
 }
-"""The pair goes through what three cannot play; two, whose story is for `make faults`, go through everything."""
-LONG: Final = ("two",)
+"""The pair goes through what three cannot play; two go through everything. In every run three go there only, so that
+each kind is looked back at from those after it."""
+LONG: Final = ("two", "three")
