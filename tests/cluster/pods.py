@@ -5,15 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 
 from parley_lab.testing.network import WITHOUT_TLS, free_port
 from tests.cluster.manifests import Manifest, named
+from tests.operators.forked_service import begin
 
 _PORTS = {"gateway": "GATEWAY_PORT", "prompt-builder": "PROMPT_BUILDER_PORT"}
 """The variable with the port named http."""
@@ -27,12 +29,27 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
 
 
+def _let_signals_block() -> None:
+    """Do as `_BLOCKABLE` before the service runs."""
+    signal.signal(signal.SIGUSR1, lambda *_: time.sleep(3600))
+    signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+
+
+class Process(Protocol):
+    """A process in a pod."""
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+
+    def send_signal(self, sig: int, /) -> None: ...
+
+    def wait(self) -> int: ...
+
+
 class Pod:
     """The first container of a deployment, with the manifest's command and environment, at ports of its own."""
 
-    def __init__(
-        self, name: str, process: subprocess.Popen[bytes], container: Manifest, ports: Mapping[str, int]
-    ) -> None:
+    def __init__(self, name: str, process: Process, container: Manifest, ports: Mapping[str, int]) -> None:
         self.name = name
         self._process = process
         self._container = container
@@ -103,9 +120,12 @@ def in_container_of(image: str) -> Box:
 
 @contextmanager
 def running(
-    found: list[Manifest], name: str, folder: Path, secrets: Mapping[str, str], box: Box = as_process
+    found: list[Manifest], name: str, folder: Path, secrets: Mapping[str, str], box: Box | None = as_process
 ) -> Iterator[Pod]:
-    """The pod of a deployment; `secrets` are the values of the secret `parley`, by key."""
+    """The pod of a deployment; `secrets` are the values of the secret `parley`, by key.
+
+    Without a box it is forked from a process that has its modules loaded.
+    """
     pod = named(found, "Deployment", name)["spec"]["template"]["spec"]
     container = pod["containers"][0]
     ports = {one["name"]: free_port() for one in container["ports"]}
@@ -115,18 +135,21 @@ def running(
         environment[_PORTS[name]] = str(ports["http"])
     python, dash_m, module = container["command"]
     assert (python, dash_m) == ("python", "-m")
-    command = box(pod, [python, "-c", _BLOCKABLE, module], list(environment))
-    with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, env={**environment, "PATH": os.environ["PATH"]}, cwd=folder, stdout=log, stderr=log
-        )
-        try:
-            yield Pod(name, process, container, ports)
-        finally:
-            _end(process)
+    environment["PATH"] = os.environ["PATH"]
+    log = folder / f"{name}.log"
+    if box is None:
+        process: Process = begin(module, environment, log, first=_let_signals_block)
+    else:
+        command = box(pod, [python, "-c", _BLOCKABLE, module], [one for one in environment if one != "PATH"])
+        with log.open("wb") as out:
+            process = subprocess.Popen(command, env=environment, cwd=folder, stdout=out, stderr=out)
+    try:
+        yield Pod(name, process, container, ports)
+    finally:
+        _end(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Process) -> None:
     """With a signal that the engine hands on to a container; one whose loop is blocked hears nothing of it."""
     process.send_signal(signal.SIGUSR2)
     process.wait()

@@ -13,6 +13,7 @@ import yaml
 
 from parley_lab.base.settings import DatabaseSettings
 from parley_lab.gateway.routes.health import LONGEST_CHECK_SECONDS
+from parley_lab.testing.quick import quick_first
 from tests.cluster.kustomize import render
 from tests.cluster.manifests import (
     FOLDER,
@@ -56,7 +57,15 @@ def test_what_the_renderer_does_not_know_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("overlay", "version"),
-    [*(("production", version) for version in VERSIONS), ("development", VERSIONS[0]), ("development", NEWEST)],
+    quick_first(
+        [
+            *(("production", version) for version in (VERSIONS[0], NEWEST)),
+            ("development", NEWEST),
+            ("development", VERSIONS[0]),
+            *(("production", version) for version in VERSIONS if version not in (VERSIONS[0], NEWEST)),
+        ],
+        3,
+    ),
 )
 def test_every_overlay_is_what_the_api_takes(overlay: str, version: str) -> None:
     assert schema_complaints(manifests(overlay), version) == []

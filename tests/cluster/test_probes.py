@@ -5,13 +5,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
-from parley_lab.store import databases
-from parley_lab.testing.services import Server
+from parley_lab.testing.fresh_databases import FreshDatabases
+from parley_lab.testing.quick import quick_first
 from parley_lab.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.cluster.manifests import SERVICES, manifests
 from tests.cluster.pods import Box, Pod, as_process, in_container_of, running
@@ -42,7 +41,7 @@ def everybody(passes: bool) -> dict[str, bool]:
 
 @asynccontextmanager
 async def started(
-    names: Sequence[str], folder: Path, database_url: str, amqp_url: str, box: Box
+    names: Sequence[str], folder: Path, database_url: str, amqp_url: str, box: Box | None
 ) -> AsyncIterator[Cluster]:
     broker_at = urlsplit(amqp_url)
     async with AsyncExitStack() as stack:
@@ -62,10 +61,10 @@ async def started(
     scope="module",
     params=["process", pytest.param("container", marks=[pytest.mark.docker, pytest.mark.timeout(900)])],
 )
-def box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+def box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box | None]:
     """What each pod runs in."""
     if request.param == "process":
-        yield as_process
+        yield None
         return
     command = compose_command()
     if command is None or not engine_answers():
@@ -76,19 +75,16 @@ def box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(
-    box: Box,
+    box: Box | None,
     tmp_path_factory: pytest.TempPathFactory,
-    postgres_server: Server,
-    template_database: str,
+    fresh_databases: FreshDatabases,
     amqp_url: str,
 ) -> AsyncIterator[Cluster]:
     """One for all tests that leave every pod ready; it starts without its database."""
-    name = f"parley_cluster_{uuid4().hex[:16]}"
-    url = databases.copy_database(postgres_server.url, template_database, name)
-    async with started(SERVICES, tmp_path_factory.mktemp("cluster"), url, amqp_url, box) as cluster:
-        await cluster.database.cut()
-        yield cluster
-    databases.drop_database(postgres_server.url, name)
+    with fresh_databases.one() as url:
+        async with started(SERVICES, tmp_path_factory.mktemp("cluster"), url, amqp_url, box) as cluster:
+            await cluster.database.cut()
+            yield cluster
 
 
 async def test_a_database_that_is_away_at_the_start_is_waited_for(cluster: Cluster) -> None:
@@ -115,7 +111,7 @@ async def test_without_the_broker_no_one_dies_and_the_gateway_stays_ready(cluste
     await cluster.come_to("readiness", everybody(True))
 
 
-@pytest.mark.parametrize("way", ["cut", "freeze"])
+@pytest.mark.parametrize("way", quick_first(["cut", "freeze"], 1))
 async def test_without_the_database_no_one_is_ready_and_no_one_dies(cluster: Cluster, way: str) -> None:
     await cluster.database.restore()
     await cluster.come_to("readiness", everybody(True))
@@ -131,11 +127,11 @@ async def test_without_the_database_no_one_is_ready_and_no_one_dies(cluster: Clu
     await cluster.come_to("readiness", everybody(True))
 
 
-@pytest.mark.parametrize("name", ["gateway", "agent-worker"])
+@pytest.mark.parametrize("name", quick_first(["gateway", "agent-worker"], 1))
 async def test_a_loop_that_hangs_fails_its_liveness_probe(
-    name: str, box: Box, tmp_path: Path, database_url: str, amqp_url: str
+    name: str, box: Box | None, tmp_path: Path, database_url: str, amqp_url: str
 ) -> None:
-    async with started([name], tmp_path, database_url, amqp_url, box) as cluster:
+    async with started([name], tmp_path, database_url, amqp_url, box or as_process) as cluster:
         await cluster.come_to("readiness", {name: True})
         assert await cluster.pods[name].passes("liveness")
 

@@ -43,7 +43,7 @@ def survey(ask: str) -> str:
             ("sequential", "reply.published", 20),
             ("independent", "draft.leased", 25),
         ],
-        3,
+        1,
     ),
 )
 async def test_a_survey_that_is_killed_pays_at_most_the_calls_in_flight_twice(

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from parley_lab.store.session import Database
 from parley_lab.testing.quick import quick_first
 from tests.faults.test_kill import KILLED, data_of, run_lab, started
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, empty
 from tests.flows.test_deliberation import the_data
 from tests.flows.test_same_data import TALK, TALKS
 
@@ -20,8 +19,7 @@ async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]
     await lab.start(document)
     await lab.drain()
     data = await the_data(lab)
-    async with database.transaction() as session:
-        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    await empty(database)
     return data
 
 
@@ -37,7 +35,7 @@ async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]
             ("round", "reply.claiming", 5),
             ("private", "reply.claimed", 3),
         ],
-        3,
+        1,
     ),
 )
 async def test_a_talk_that_is_killed_and_started_again_comes_to_the_same_data(

@@ -34,7 +34,7 @@ def workbook() -> tuple[str, int]:
 @pytest.mark.parametrize(
     ("failpoint", "hits"),
     quick_first(
-        [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30), ("transaction.committed", 150)], 2
+        [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30), ("transaction.committed", 150)], 1
     ),
 )
 async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(

@@ -20,6 +20,7 @@ from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from parley_lab.store import embedded_postgres
 from parley_lab.testing.buses import RabbitBroker
 from parley_lab.testing.network import WITHOUT_TLS
+from parley_lab.testing.quick import quick_first
 from parley_lab.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.faults.lab_tools import start
 
@@ -34,7 +35,6 @@ personas: [{id: ada}, {id: bob}]
 stages: [{id: talk, kind: group_chat, max_agent_run: 1, post_limit: null}]
 cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
 """
-OUTAGE_SECONDS = 10.0
 BROKER_SECONDS = 5.0
 """The time-out of the bus for any answer of the broker."""
 BEFORE = 10
@@ -121,8 +121,9 @@ async def last_was_answered(lab: EmbeddedLab) -> bool:
     return bool(row.waiting == 0 and row.open == 0)
 
 
+@pytest.mark.parametrize("outage_seconds", quick_first([3.0, 2 * BROKER_SECONDS], 1))
 async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubled(
-    database_url: str, amqp_url: str, tmp_path: Path
+    database_url: str, amqp_url: str, tmp_path: Path, outage_seconds: float
 ) -> None:
     broker = urlsplit(amqp_url)
     queues = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
@@ -135,12 +136,11 @@ async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubl
             async with person_in(lab, experiment_id) as person:
                 for number in range(BEFORE):
                     await person.say(f"before {number}")
-                usual = median(person.seconds)
                 person.seconds.clear()
                 await proxy.cut()
                 begun = perf_counter()
                 said = 0
-                while perf_counter() - begun < OUTAGE_SECONDS:
+                while perf_counter() - begun < outage_seconds:
                     assert (await person.say(f"message {said}")).status_code == 201
                     said += 1
                     await asyncio.sleep(0.1)
@@ -150,8 +150,8 @@ async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubl
 
             assert await counts(lab) == (said + BEFORE, said + BEFORE, 0)
             assert await one_reply_per_trigger(lab)
-            # No request waits for the broker. A busy machine may make single posts slow.
-            assert median(person.seconds) < 5 * usual
+            # No request waits for the broker to come back, or to answer. A busy machine may make single posts slow.
+            assert median(person.seconds) < min(outage_seconds, BROKER_SECONDS) / 4
             assert max(person.seconds) < BROKER_SECONDS
 
 
@@ -190,6 +190,7 @@ async def _say_until_heard(person: Person, words: str) -> None:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 async def test_a_database_that_fails_over_without_a_word_is_used_again_within_15_seconds(
     database_url: str, tmp_path: Path
 ) -> None:
@@ -211,6 +212,7 @@ async def test_a_database_that_fails_over_without_a_word_is_used_again_within_15
             assert away_seconds < 15.0
 
 
+@pytest.mark.long
 async def test_a_broker_that_fails_over_without_a_word_is_used_again_within_15_seconds(
     database_url: str, amqp_url: str, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from parley_lab.testing.quick import quick_first
 from tests.frozen.__main__ import compare
 from tests.frozen.parts import PARTS
 
@@ -44,4 +45,8 @@ def test_a_part_has_what_it_is_about(part: str, told: bytes) -> None:
     files = dict(PARTS[part]())
 
     assert any(told in content for content in files.values())
-    assert files == dict(PARTS[part]())
+
+
+@pytest.mark.parametrize("part", quick_first(["metrics", "settings", "helps", "log_events", "schemas"], 2))
+def test_a_part_is_the_same_twice(part: str) -> None:
+    assert dict(PARTS[part]()) == dict(PARTS[part]())

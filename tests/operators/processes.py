@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +14,7 @@ import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
 from parley_lab.testing.network import WITHOUT_TLS, free_port
+from tests.operators.forked_service import begin, end
 
 KEY: Final = "a-key-of-the-operator"
 _SECONDS: Final = 60.0
@@ -77,15 +76,11 @@ def services(folder: Path, database_url: str, amqp_url: str, prefix: str) -> Ite
 
 @contextmanager
 def _process(name: str, environment: Mapping[str, str], log: Path) -> Iterator[None]:
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", f"parley_lab.{name}"], env=dict(environment), stdout=out, stderr=out
-        )
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(timeout=30)
+    service = begin(f"parley_lab.{name}", environment, log)
+    try:
+        yield
+    finally:
+        end(service, signal.SIGTERM)
 
 
 def _wait_until_ready(address: str, log: Path) -> None:

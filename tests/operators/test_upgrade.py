@@ -36,7 +36,14 @@ TALK: Final[dict[str, Any]] = {
     "name": "A talk",
     "seed": 1,
     "pace": "live",
-    "personas": [{"id": "ann", "profile": {"name": "Ann"}, "chat": {"words_per_minute": None, "max_responses": 20}}],
+    "personas": [
+        {
+            "id": "ann",
+            "profile": {"name": "Ann"},
+            "chat": {"words_per_minute": 0, "max_responses": 20},
+            "pages": {"reading_words_per_minute": None, "writing_words_per_minute": None},
+        }
+    ],
     "stages": [
         {"id": "talk", "kind": "group_chat", "max_agent_run": 1},
         {"id": "page", "kind": "survey", "questions": [{"id": "why", "kind": "text", "title": "Why?"}]},
@@ -144,6 +151,7 @@ async def test_services_run_on_what_a_later_migration_adds(tmp_path: Path, datab
 
 
 @pytest.mark.history
+@pytest.mark.long
 async def test_services_of_the_commit_before_run_on_the_tables_of_the_newest_migration(
     tmp_path: Path, postgres_server: Server, amqp_url: str
 ) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from parley_lab.cli import forked
 from parley_lab.store.session import Database
 from parley_lab.talk.posting import post_message
+from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
 from tests.races.claiming import main
 
@@ -91,7 +92,7 @@ async def replies(lab: DrainLab, thread_id: UUID) -> int:
 
 
 @pytest.mark.race
-@pytest.mark.parametrize("rounds", [20, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", quick_first([8, 100], 1))
 async def test_five_agents_at_once_give_exactly_one_reply_each_time(
     database: Database, database_url: str, rounds: int
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from itertools import product
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from parley_lab.experiments.ending import delete
 from parley_lab.people.links import find
 from parley_lab.settle.watch import find_stuck
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
 from tests.races.test_joining_race import crowd
 
@@ -26,6 +28,8 @@ personas: [{{id: ada, profile: {{name: Ada}}}}]
 cohorts: [{{made: on_arrival, count: {count}, seats: [{{open: true, count: {seats}}}, {{persona: ada}}]}}]
 """
 ARMS = "treatments: [{id: a}, {id: b}]"
+JOINING = "joining: by_arrival"
+QUICK = ((5, JOINING), (12, ""), (20, ARMS))
 
 
 def study(*, seats: int = 3, count: int = 4, seed: int = 7, more: str = "") -> str:
@@ -51,8 +55,10 @@ async def state(database: Database, experiment_id: UUID) -> str:
 
 
 @pytest.mark.race
-@pytest.mark.parametrize("more", ["", "joining: by_arrival", ARMS], ids=["one arm", "by arrival", "two arms"])
-@pytest.mark.parametrize("people", [1, 5, 12, 20])
+@pytest.mark.parametrize(
+    ("people", "more"),
+    quick_first(sorted(product((1, 5, 12, 20), ("", JOINING, ARMS)), key=lambda one: one not in QUICK), len(QUICK)),
+)
 async def test_no_schedule_of_joins_passes_the_maximum_or_leaves_two_half_groups_in_an_arm(
     database: Database, database_url: str, more: str, people: int
 ) -> None:

@@ -19,6 +19,7 @@ from parley_lab.people.giving_back import give_back
 from parley_lab.people.standing_in import stand_in
 from parley_lab.store.databases import connect
 from parley_lab.store.session import Database
+from parley_lab.testing.quick import quick_first
 from tests.flows.drain import DrainLab
 
 pytestmark = [pytest.mark.postgres, pytest.mark.race]
@@ -59,7 +60,7 @@ class Asked(MockModel):
         return await super().reply(request)
 
 
-@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+@pytest.mark.parametrize("stage", quick_first(STAGES.values(), 2), ids=STAGES)
 async def test_the_seat_is_the_persons_exactly_while_the_agent_has_done_nothing(
     database: Database, database_url: str, stage: str
 ) -> None:

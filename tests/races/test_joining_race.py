@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from parley_lab.base.errors import Conflict, Paused
+from parley_lab.base.errors import Conflict, Paused, Unavailable
 from parley_lab.experiments import pausing
 from parley_lab.people.joining import join
 from parley_lab.store.databases import connect
@@ -46,16 +46,22 @@ POOL = 10
 async def crowd(
     url: str, experiment_id: UUID, now: datetime, *, people: int, named: dict[int, UUID] | None = None
 ) -> list[str]:
-    """Let all join at once, over the pools of several processes; returns the outcome of each."""
+    """Let all join at once, over the pools of several processes; returns the outcome of each.
+
+    A person who has waited too long on a busy machine tries again, as a page does.
+    """
     databases = [connect(url, pool_size=POOL) for _ in range(LABS)]
 
     async def one(number: int) -> str:
-        try:
-            async with databases[number % LABS].transaction() as session:
-                await join(session, experiment_id, now, cohort_id=(named or {}).get(number), profile=None)
-        except Conflict as refused:
-            return refused.reason
-        return "seated"
+        while True:
+            try:
+                async with databases[number % LABS].transaction() as session:
+                    await join(session, experiment_id, now, cohort_id=(named or {}).get(number), profile=None)
+            except Conflict as refused:
+                return refused.reason
+            except Unavailable:
+                continue
+            return "seated"
 
     try:
         return await asyncio.gather(*(one(number) for number in range(people)))

@@ -16,6 +16,7 @@ from typing import Final
 import httpx2
 
 from parley_lab.testing.network import WITHOUT_TLS, free_port
+from tests.operators.forked_service import ForkedService, begin
 from tests.operators.processes import KEY
 from tests.storms.kinds import SEVERAL, module_in
 from tests.storms.waiting import until
@@ -42,29 +43,45 @@ _QUICKER: Final = {
 
 
 class Nursery:
-    """Starts services of these kinds; see `tests.storms.nursery`. `python` is the interpreter of their code."""
+    """Starts services of these kinds, forked from a process that has loaded them.
+
+    `python` is the interpreter of their code; one that is not the tests' own gets a `tests.storms.nursery`.
+    """
 
     def __init__(self, kinds: Iterable[str], python: str) -> None:
         self._modules = {kind: module_in(python, f"parley_lab.{kind}") for kind in kinds}
-        self._process = subprocess.Popen(
-            [python, "-m", "tests.storms.nursery", *self._modules.values()],
+        self._python = python
+        self._forked: list[ForkedService] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, kind: str, environment: Mapping[str, str], log: Path, *, is_new: bool = False) -> int:
+        """The id of the process; `is_new`: of an interpreter of its own, as its environment may demand."""
+        if self._python == sys.executable and not is_new:
+            self._forked.append(begin(self._modules[kind], environment, log))
+            return self._forked[-1].pid
+        process = self._process = self._process or self._begin()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        task = {"module": self._modules[kind], "environment": dict(environment), "log": str(log), "is_new": is_new}
+        process.stdin.write(json.dumps(task).encode() + b"\n")
+        process.stdin.flush()
+        return int(process.stdout.readline())
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [self._python, "-m", "tests.storms.nursery", *self._modules.values()],
             cwd=_ROOT,
             env={"PATH": os.environ["PATH"]},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
 
-    def start(self, kind: str, environment: Mapping[str, str], log: Path, *, is_new: bool = False) -> int:
-        """The id of the process; `is_new`: of an interpreter of its own, as its environment may demand."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        task = {"module": self._modules[kind], "environment": dict(environment), "log": str(log), "is_new": is_new}
-        self._process.stdin.write(json.dumps(task).encode() + b"\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
     def close(self) -> None:
-        self._process.communicate()
+        """When all services have ended."""
+        for one in self._forked:
+            one.wait()
+        if self._process is not None:
+            self._process.communicate()
 
 
 @dataclass

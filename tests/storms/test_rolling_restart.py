@@ -1,18 +1,23 @@
-"""All processes of a lab with several of each are restarted one after another in mid-conversation."""
+"""All processes of a lab are restarted one after another in mid-conversation; gateways serve each other's people."""
 
 import asyncio
 import re
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any, Final
 
 import httpx2
 import pytest
+import pytest_asyncio
 
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.fresh_databases import FreshDatabases
 from parley_lab.testing.network import WITHOUT_TLS
 from tests.operators.processes import KEY
 from tests.storms.checker import check, made_again
@@ -20,7 +25,7 @@ from tests.storms.client import Client
 from tests.storms.cluster import Cluster, cluster
 from tests.storms.kinds import SEVERAL
 from tests.storms.lab import calling
-from tests.storms.ledger import Ledger
+from tests.storms.ledger import Ledger, Post
 from tests.storms.listening import listen
 from tests.storms.load import Load
 from tests.storms.models import Models
@@ -32,107 +37,161 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.fault,
     pytest.mark.timeout(600),
-    pytest.mark.waits(400, reason="nine processes start, one after the other"),
+    pytest.mark.waits(400, reason="processes start, one after the other"),
+    pytest.mark.asyncio(loop_scope="module"),
 ]
 
-QUEUES = [ORCHESTRATOR, AGENT_STEPS, *map(provider_queue, ("mock", "openai", "hf-inference"))]
+QUEUES: Final = [ORCHESTRATOR, AGENT_STEPS, *map(provider_queue, ("mock", "openai", "hf-inference"))]
+FEW: Final = {"prompt_builder": 1, "gateway": 2, "orchestrator": 1, "agent_worker": 1}
 
 
-TWO_GATEWAYS = {"prompt_builder": 1, "gateway": 2}
-"""A lab whose pages open."""
-TWO_GATEWAYS_AND_TALKS = {**TWO_GATEWAYS, "orchestrator": 1, "agent_worker": 1}
+@dataclass(frozen=True)
+class Lab:
+    """A lab of several processes."""
+
+    services: Cluster
+    models: Models
+    database_url: str
+
+    async def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        return await rows_of(self.database_url, query, **values)
 
 
-@pytest.fixture
-def models() -> Models:
-    return Models(seed=1)
+@asynccontextmanager
+async def lab_of(several: dict[str, int], folder: Path, databases: FreshDatabases, amqp_url: str) -> AsyncIterator[Lab]:
+    """So many of each service, on a database of their own."""
+    broker, models = RabbitBroker(amqp_url, queues=QUEUES), Models(seed=1)
+    with databases.one() as database_url:
+        async with models.endpoint:
+            common = {
+                "PARLEY_DATABASE_URL": database_url,
+                "PARLEY_AMQP_URL": amqp_url,
+                "PARLEY_AMQP_PREFIX": broker.prefix,
+                **calling(models.endpoint.base_url),
+            }
+            async with cluster(folder, common, several=several) as services:
+                yield Lab(services, models, database_url)
+        await broker.close()
 
 
-@pytest.fixture
-def several() -> Mapping[str, int]:
-    return SEVERAL
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lab(
+    tmp_path_factory: pytest.TempPathFactory, fresh_databases: FreshDatabases, amqp_url: str
+) -> AsyncIterator[Lab]:
+    """One with two gateways for all tests that leave it ready and at rest."""
+    async with lab_of(FEW, tmp_path_factory.mktemp("lab"), fresh_databases, amqp_url) as made:
+        yield made
 
 
-@pytest.fixture
-async def running(
-    tmp_path: Path, database_url: str, amqp_url: str, models: Models, several: Mapping[str, int]
-) -> AsyncIterator[Cluster]:
-    broker = RabbitBroker(amqp_url, queues=QUEUES)
-    async with models.endpoint:
-        common = {
-            "PARLEY_DATABASE_URL": database_url,
-            "PARLEY_AMQP_URL": amqp_url,
-            "PARLEY_AMQP_PREFIX": broker.prefix,
-            **calling(models.endpoint.base_url),
-        }
-        async with cluster(tmp_path, common, several=several) as services:
-            yield services
-    await broker.close()
-
-
+@pytest.mark.long
 async def test_a_rolling_restart_loses_nothing_and_pays_for_nothing_twice(
-    running: Cluster, models: Models, database_url: str
+    tmp_path: Path, fresh_databases: FreshDatabases, amqp_url: str
 ) -> None:
-    rows, ledger = partial(rows_of, database_url), Ledger()
-    restarted: list[str] = []
-    load = Load(running.gateways, 1, ledger, lambda: len(restarted) == len(running.services))
-    working = asyncio.create_task(load.run(at_once=2))
-    try:
-        for service in running.services:
-            await service.end(signal.SIGTERM)
-            service.start()
-            await service.wait_until_ready()
-            restarted.append(service.name)
-        await working
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+    async with lab_of(dict(SEVERAL), tmp_path, fresh_databases, amqp_url) as running:
+        services, ledger, restarted = running.services, Ledger(), list[str]()
+        load = Load(services.gateways, 1, ledger, lambda: len(restarted) == len(services.services))
+        working = asyncio.create_task(load.run(at_once=2))
+        try:
+            async for name in restart_all(services):
+                restarted.append(name)
+            await working
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
-    found = await check(rows, ledger)
+        assert not await check(running.rows, ledger)
+        assert await made_again(running.rows, running.models.calls) == []
 
-    assert not found
-    assert await made_again(rows, models.calls) == []
     assert [one.broken for one in load.people if one.broken] == []
     assert ledger.posts
     assert sum(len(one.messages) for one in ledger.streams) > len(ledger.posts)
 
 
-async def _thread_of(person: Client) -> str | None:
-    thread = (await person.get("/v1/me/stages/alone"))["thread"]
-    return None if thread is None else str(thread["id"])
+async def restart_all(services: Cluster) -> AsyncIterator[str]:
+    """The name of each process, once it has been started again."""
+    for service in services.services:
+        await service.end(signal.SIGTERM)
+        service.start()
+        await service.wait_until_ready()
+        yield service.name
 
 
-async def _has_heard(ledger: Ledger) -> bool:
-    return any(one.messages for one in ledger.streams)
+@dataclass
+class Talker:
+    """A person who talks with a guide alone, posting to some gateways and listening to some."""
+
+    client: Client
+    member_id: str
+    ledger: Ledger = field(default_factory=Ledger)
+
+    async def thread_id(self) -> str | None:
+        thread = (await self.client.get("/v1/me/stages/alone"))["thread"]
+        return None if thread is None else str(thread["id"])
+
+    async def says(self, words: str) -> None:
+        thread_id = await until(self.thread_id)
+        said = await self.client.post(
+            f"/v1/me/threads/{thread_id}/messages", {"text": words, "client_message_id": words}
+        )
+        self.ledger.posts.append(Post(said["id"], self.member_id, words, words))
+
+    async def has_heard(self, more_than: int) -> bool:
+        return sum(len(one.messages) for one in self.ledger.streams) > more_than
 
 
-@pytest.mark.parametrize("several", [TWO_GATEWAYS_AND_TALKS], ids=["two gateways"])
-async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(running: Cluster) -> None:
-    one, other = running.gateways
-    ledger, staff = Ledger(), Client([one], KEY, Random(1))
-    study = await staff.post("/v1/experiments", lone_talks(1))
-    await staff.post(f"/v1/experiments/{study['id']}/start")
-    joined = await staff.post(f"/v1/experiments/{study['id']}/join")
-    person = Client([one], joined["token"], Random(1))
+@asynccontextmanager
+async def talking(lab: Lab, *, to: list[str], hearing: list[str]) -> AsyncIterator[Talker]:
+    """A person in a study of their own, which ends with the block."""
+    staff = Client(lab.services.gateways, KEY, Random(1))
+    study = f"/v1/experiments/{(await staff.post('/v1/experiments', lone_talks(1)))['id']}"
+    await staff.post(f"{study}/start")
+    joined = await staff.post(f"{study}/join")
+    person = Talker(Client(to, joined["token"], Random(1)), joined["member_id"])
     following = asyncio.create_task(
-        listen(ledger, [other], lambda: joined["token"], joined["member_id"], joined["me"]["cursor"], Random(1))
+        listen(person.ledger, hearing, lambda: joined["token"], person.member_id, joined["me"]["cursor"], Random(1))
     )
     try:
-        async with asyncio.timeout(60):
-            thread_id = await until(partial(_thread_of, person))
-            body = {"text": "Hello?", "client_message_id": "1"}
-            await person.post(f"/v1/me/threads/{thread_id}/messages", body)
-            await until(partial(_has_heard, ledger))
+        async with asyncio.timeout(120):
+            yield person
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-        await person.close()
+        await staff.post(f"{study}/end")
+        await person.client.close()
         await staff.close()
 
 
-@pytest.mark.parametrize("several", [TWO_GATEWAYS], ids=["two gateways"])
-async def test_a_page_of_one_gateway_has_the_policy_and_the_files_of_the_other(running: Cluster) -> None:
-    one, other = running.gateways
+async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(lab: Lab) -> None:
+    one, other = lab.services.gateways
+
+    async with talking(lab, to=[one], hearing=[other]) as person:
+        await person.says("Hello?")
+        await until(partial(person.has_heard, 0))
+
+
+async def test_services_that_are_restarted_one_after_another_lose_nothing_and_pay_for_nothing_twice(lab: Lab) -> None:
+    gateways, before = lab.services.gateways, len(lab.models.calls)
+
+    async with talking(lab, to=gateways, hearing=gateways) as person:
+        async for name in restart_all(lab.services):
+            await person.says(f"Hello after {name}?")
+        await until(partial(person.has_heard, len(lab.services.services)))
+    await until(partial(_is_calm, lab))
+
+    assert not await check(lab.rows, person.ledger)
+    assert await made_again(lab.rows, lab.models.calls[before:]) == []
+    assert person.client.broken == []
+
+
+async def _is_calm(lab: Lab) -> bool:
+    """Whether nothing is left to do; what a worker has in hand at the end of a study is left to it."""
+    waiting = "SELECT 1 FROM outbox UNION ALL SELECT 1 FROM streams WHERE settled < unsettled"
+    in_hand = "SELECT 1 FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')"
+    return not await lab.rows(f"{waiting} UNION ALL {in_hand} LIMIT 1")
+
+
+async def test_a_page_of_one_gateway_has_the_policy_and_the_files_of_the_other(lab: Lab) -> None:
+    one, other = lab.services.gateways
     async with httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
         pages = [await client.get(f"{gateway}/take/code") for gateway in (one, other)]
         files = re.findall(r'(?:src|href)="(/assets/[^"]+)"', pages[0].text)

@@ -1,4 +1,4 @@
-"""The quick part of the fault suite; `make faults` runs the long one."""
+"""A short storm; the quick ones of its kind are in tests/faults and in `test_rolling_restart.py`."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.storms.lab import lab
 from tests.storms.report import verdict
 from tests.storms.storm import Plan, Storm
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow, pytest.mark.fault, pytest.mark.long]
 
 # A worker, a gateway and a prompt-builder are killed, the broker's connections are cut, Postgres ends its own.
 A_FEW_FAULTS = Plan(seed=130, messages=40, faults=5, groups={"kill", "broker", "postgres", "endpoint"}, at_once=1)
