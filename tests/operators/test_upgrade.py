@@ -40,7 +40,9 @@ TALK: Final[dict[str, Any]] = {
         {
             "id": "ann",
             "profile": {"name": "Ann"},
-            "chat": {"words_per_minute": 0, "max_responses": 20},
+            "chat": {"max_responses": 20},
+            # Each message is answered: by itself the mock is silent at times, and then has said enough.
+            "mock": {"silence": 0, "lines": [f"Line {number}." for number in range(20)]},
             "pages": {"reading_words_per_minute": None, "writing_words_per_minute": None},
         }
     ],
