@@ -28,7 +28,7 @@ from parley_lab.store.databases import (
 from parley_lab.store.session import Database
 from parley_lab.store.turnstile import Turnstile
 
-_GROWTH_BYTES: Final = 4_000_000
+_GROWTH_BYTES: Final = 8_000_000
 """A database whose tables take more is dropped: deleted rows keep their place, and later tests would read past them."""
 
 _TABLES: Final = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
