@@ -45,7 +45,7 @@ test: setup .venv/.pages-installed ## Run every test; EXTRAS=crewai runs those o
 ifneq (,$(shell command -v npm))
 	-@$(MAKE) --no-print-directory web/node_modules/.installed
 endif
-	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid and not long$(WITHOUT_MODEL)$(WITHOUT_NETWORK)$(WITHOUT_KUBECTL)$(WITHOUT_HISTORY)" $(ARGS)
+	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid and not long$(WITHOUT_MODEL)$(WITHOUT_NETWORK)$(WITHOUT_KUBECTL)" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
@@ -62,7 +62,6 @@ endif
 ifneq (,$(WITHOUT_KUBECTL))
 	@echo "LEFT OUT: the comparison of the rendered Kubernetes manifests with those of kubectl, because there is none."
 endif
-	@$(if $(NO_COMMIT_BEFORE),echo "LEFT OUT: the services of the commit before the newest migration: $(NO_COMMIT_BEFORE).")
 ifneq (,$(WITHOUT_MODEL))
 	@echo "LEFT OUT: the test with a real model. 'make test PARLEY_TEST_MODEL_URL=http://127.0.0.1:11434/v1' runs it."
 endif
@@ -109,7 +108,8 @@ machine: setup ## Search longer for rows of commands that leave members stuck: P
 
 faults: setup ## Run the long tests, then strike a lab with faults; with ARGS="--seed 1 --messages 10000 --faults 200" only that
 ifeq (,$(ARGS))
-	PARLEY_TEST_PROFILE=long $(PYTEST) -n auto --dist worksteal -m "(long or hypothesis) and not crewai and not grid"
+	PARLEY_TEST_PROFILE=long $(PYTEST) -n auto --dist worksteal -m "(long or hypothesis) and not crewai and not grid$(WITHOUT_HISTORY)"
+	@$(if $(NO_COMMIT_BEFORE),echo "LEFT OUT: the services of the commit before the newest migration: $(NO_COMMIT_BEFORE).")
 endif
 	$(BIN)/python -m tests.storms $(ARGS)
 
