@@ -143,7 +143,6 @@ def fields_for_words(page: Page) -> Locator:
     return page.locator("main textarea, main input[type=text]:not([inputmode])")
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("kind", WALKED)
 async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab, kind: str) -> None:
     received = Received(page)
