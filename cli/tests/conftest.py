@@ -13,37 +13,44 @@ from parley_lab.cli.testing import COMMAND, BeginFreshParley, BeginParley, Parle
 
 
 @pytest.fixture
-def parley(tmp_path: Path) -> Parley:
+def of_all() -> dict[str, str]:
+    """Variables that all commands of this test have."""
+    return {}
+
+
+@pytest.fixture
+def parley(tmp_path: Path, of_all: dict[str, str]) -> Parley:
     """Run one command to its end in an empty folder; `stdin` is what is typed."""
 
     def run(*arguments: str | Path, stdin: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
         words = list(map(str, arguments))
-        return forked.run(words, folder=tmp_path, variables=environment(variables), stdin=stdin)
+        return forked.run(words, folder=tmp_path, variables=environment({**of_all, **variables}), stdin=stdin)
 
     return run
 
 
 @pytest.fixture
-def fresh_parley(tmp_path: Path) -> Parley:
+def fresh_parley(tmp_path: Path, of_all: dict[str, str]) -> Parley:
     """The same in a process that loads everything itself: for what is decided while that happens, such as the kinds."""
 
     def run(*arguments: str | Path, stdin: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
         command = [*COMMAND, *map(str, arguments)]
+        known = environment({**of_all, **variables})
         return subprocess.run(
-            command, cwd=tmp_path, env=environment(variables), input=stdin, capture_output=True, text=True, check=False
+            command, cwd=tmp_path, env=known, input=stdin, capture_output=True, text=True, check=False
         )
 
     return run
 
 
 @pytest.fixture
-def begin_parley(tmp_path: Path) -> Iterator[BeginParley]:
+def begin_parley(tmp_path: Path, of_all: dict[str, str]) -> Iterator[BeginParley]:
     """Start a command and read along; what still runs at the end of the test is killed."""
     begun: list[forked.Begun] = []
 
     def begin(*arguments: str | Path, **variables: str) -> forked.Begun:
         words = list(map(str, arguments))
-        begun.append(forked.begin(words, folder=tmp_path, variables=environment(variables)))
+        begun.append(forked.begin(words, folder=tmp_path, variables=environment({**of_all, **variables})))
         return begun[-1]
 
     yield begin
@@ -52,7 +59,7 @@ def begin_parley(tmp_path: Path) -> Iterator[BeginParley]:
 
 
 @pytest.fixture
-def begin_fresh_parley(tmp_path: Path) -> Iterator[BeginFreshParley]:
+def begin_fresh_parley(tmp_path: Path, of_all: dict[str, str]) -> Iterator[BeginFreshParley]:
     """The same in a process that loads everything itself: for signals that come while it starts."""
     begun: list[subprocess.Popen[str]] = []
 
@@ -60,7 +67,7 @@ def begin_fresh_parley(tmp_path: Path) -> Iterator[BeginFreshParley]:
         process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
             cwd=tmp_path,
-            env=environment(variables),
+            env=environment({**of_all, **variables}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -89,16 +96,19 @@ def _made_dir() -> Iterator[Path]:
         yield folder / ".parley"
 
 
-@pytest.fixture(scope="session")
-def data_dir(_made_dir: Path) -> Iterator[Path]:
-    """A data directory that tests use one after another."""
-    with _copy(_made_dir) as copy:
-        yield copy
+@pytest.fixture
+def data_dir(tmp_path: Path, database_url: str, of_all: dict[str, str]) -> Path:
+    """A data directory in which nothing was run before, of a lab on the server of all tests.
+
+    A command that starts and stops a PostgreSQL of its own, as in `embedded_dir`, takes twice as long.
+    """
+    of_all["PARLEY_DATABASE_URL"] = database_url
+    return tmp_path / ".lab"
 
 
 @pytest.fixture
-def own_dir(_made_dir: Path) -> Iterator[Path]:
-    """A data directory in which nothing was run before."""
+def embedded_dir(_made_dir: Path) -> Iterator[Path]:
+    """A data directory in which nothing was run before, with a database of its own."""
     with _copy(_made_dir) as copy:
         yield copy
 

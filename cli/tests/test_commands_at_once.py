@@ -13,8 +13,8 @@ from parley_lab.experiments import personas
 pytestmark = pytest.mark.postgres
 
 
-async def test_a_command_waits_until_another_one_has_left_the_folder(own_dir: Path) -> None:
-    first, second = (LabAtHand(own_dir, servers=ServerSettings()) for _ in range(2))
+async def test_a_command_waits_until_another_one_has_left_the_folder(embedded_dir: Path) -> None:
+    first, second = (LabAtHand(embedded_dir, servers=ServerSettings()) for _ in range(2))
     stack = AsyncExitStack()
     async with first:
         entering = asyncio.create_task(stack.enter_async_context(second))

@@ -49,22 +49,22 @@ def record(folder: Path) -> Any:
 
 
 async def test_a_permutation_that_has_spent_its_calls_does_not_stop_the_others(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
     workbook_of_two_permutations(tmp_path)
     async with FakeEndpoint() as endpoint:
         (tmp_path / "kinds").mkdir()
         kinds = {"PARLEY_KINDS_DIR": str(tmp_path / "kinds")}
         real = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url, **kinds}
-        options = ("run", "twice.xlsx", "--models", "real", "--data-dir", own_dir)
+        options = ("run", "twice.xlsx", "--models", "real", "--data-dir", data_dir)
 
         def spend_and_resume() -> list["subprocess.CompletedProcess[str]"]:
             paused = parley(*options, "--max-calls", "5", **real)
             all_spent = parley(*options, "--resume", **real)
-            up = begin_parley("up", "--data-dir", own_dir, "--port", "0", **real)
+            up = begin_parley("up", "--data-dir", data_dir, "--port", "0", **real)
             told = line_with(up, "stays at")
-            (second,) = call(own_dir, told, "GET", "/v1/experiments?name=twice_2")["experiments"]
-            call(own_dir, told, "PUT", f"/v1/experiments/{second['id']}/max-calls", {"calls": 100})
+            (second,) = call(data_dir, told, "GET", "/v1/experiments?name=twice_2")["experiments"]
+            call(data_dir, told, "PUT", f"/v1/experiments/{second['id']}/max-calls", {"calls": 100})
             up.send_signal(signal.SIGINT)
             up.communicate()
             return [paused, all_spent, parley(*options, "--resume", **real)]
@@ -110,7 +110,7 @@ async def test_a_resumption_that_is_refused_leaves_the_run_as_it_was(
 
 
 async def test_the_advice_how_to_go_on_repeats_what_was_asked_for(
-    tmp_path: Path, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, begin_parley: BeginParley, data_dir: Path
 ) -> None:
     file = written(tmp_path, paid("Paid", questions=100), "paid.yaml")
     async with FakeEndpoint(Behaviour(latency_seconds=0.1)) as endpoint:
@@ -118,7 +118,7 @@ async def test_the_advice_how_to_go_on_repeats_what_was_asked_for(
 
         def stop() -> str:
             run = begin_parley(
-                "run", file, "--data-dir", own_dir, "--out", "o", "--max-calls", "90", "--patience", "0.5", **real
+                "run", file, "--data-dir", data_dir, "--out", "o", "--max-calls", "90", "--patience", "0.5", **real
             )
             line_with(run, "page is open")
             run.send_signal(signal.SIGINT)
@@ -126,25 +126,25 @@ async def test_the_advice_how_to_go_on_repeats_what_was_asked_for(
 
         rest = await asyncio.to_thread(stop)
 
-    assert f"--resume --out o --data-dir {own_dir} --patience 0.5 --max-calls 90" in rest
+    assert f"--resume --out o --data-dir {data_dir} --patience 0.5 --max-calls 90" in rest
 
 
 def test_commands_find_the_data_of_a_run_wherever_it_was_begun(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
     for name in ("One", "Two"):
         file = written(tmp_path, NO_SHOW.replace("A group", name), f"{name}.yaml")
-        waiting = begin_parley("run", file, "--data-dir", own_dir, "--out", "elsewhere", "--port", "0")
+        waiting = begin_parley("run", file, "--data-dir", data_dir, "--out", "elsewhere", "--port", "0")
         line_with(waiting, "Waiting for 1 person")
         waiting.send_signal(signal.SIGINT)
         waiting.communicate()
-    ids = {name: line[0] for name, line in listed(parley, own_dir).items()}
+    ids = {name: line[0] for name, line in listed(parley, data_dir).items()}
     (one,) = (tmp_path / "elsewhere" / "one").iterdir()
     (two,) = (tmp_path / "elsewhere" / "two").iterdir()
 
-    asked_for = parley("export", ids["One"], "--data-dir", own_dir, "--out", "third")
-    ended = parley("end", ids["One"], "--data-dir", own_dir)
-    discarded = parley("discard", ids["Two"], "--data-dir", own_dir)
+    asked_for = parley("export", ids["One"], "--data-dir", data_dir, "--out", "third")
+    ended = parley("end", ids["One"], "--data-dir", data_dir)
+    discarded = parley("discard", ids["Two"], "--data-dir", data_dir)
 
     assert "third/one/" in asked_for.stdout, "a place that is named counts"
     assert str(one.relative_to(tmp_path)) in ended.stdout
@@ -154,18 +154,18 @@ def test_commands_find_the_data_of_a_run_wherever_it_was_begun(
 
 
 def test_a_lab_that_is_stopped_writes_the_data_of_all_that_ran_in_it(
-    tmp_path: Path, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, begin_parley: BeginParley, data_dir: Path
 ) -> None:
-    up = begin_parley("up", "--data-dir", own_dir, "--port", "0")
+    up = begin_parley("up", "--data-dir", data_dir, "--port", "0")
     told = line_with(up, "stays at")
     ids = {}
     for name in ("Runs", "Ends", "Never starts"):
         headers = {"parley": 1, "name": name, "stages": [{"id": "welcome", "kind": "info", "lines": ["Hello"]}]}
-        made = call(own_dir, told, "POST", "/v1/experiments", {**headers, "cohorts": [{"seats": [{"open": True}]}]})
+        made = call(data_dir, told, "POST", "/v1/experiments", {**headers, "cohorts": [{"seats": [{"open": True}]}]})
         ids[name] = made["id"]
     for name in ("Runs", "Ends"):
-        call(own_dir, told, "POST", f"/v1/experiments/{ids[name]}/start")
-    call(own_dir, told, "POST", f"/v1/experiments/{ids['Ends']}/end")
+        call(data_dir, told, "POST", f"/v1/experiments/{ids[name]}/start")
+    call(data_dir, told, "POST", f"/v1/experiments/{ids['Ends']}/end")
     up.send_signal(signal.SIGINT)
     rest = up.communicate()[0]
 
@@ -178,21 +178,21 @@ def test_a_lab_that_is_stopped_writes_the_data_of_all_that_ran_in_it(
 
 
 def test_a_run_that_comes_to_its_end_in_another_lab_is_finished_with_its_data(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
     file = written(tmp_path, NO_SHOW, "group.yaml")
-    left = begin_parley("run", file, "--data-dir", own_dir, "--out", "elsewhere", "--port", "0")
+    left = begin_parley("run", file, "--data-dir", data_dir, "--out", "elsewhere", "--port", "0")
     line_with(left, "Waiting for 1 person")
     left.send_signal(signal.SIGINT)
     left.communicate()
     (folder,) = (tmp_path / "elsewhere" / "a-group").iterdir()
-    (run_id, *_) = next(iter(listed(parley, own_dir).values()))
+    (run_id, *_) = next(iter(listed(parley, data_dir).values()))
 
-    up = begin_parley("up", "--continue-all", "--data-dir", own_dir, "--port", "0")
+    up = begin_parley("up", "--continue-all", "--data-dir", data_dir, "--port", "0")
     named = line_with(up, f"{run_id}  A group")
     told = line_with(up, "stays at")
-    parley("end", run_id, "--data-dir", own_dir)
-    (one,) = call(own_dir, told, "GET", "/v1/experiments")["experiments"]
+    parley("end", run_id, "--data-dir", data_dir)
+    (one,) = call(data_dir, told, "GET", "/v1/experiments")["experiments"]
     up.send_signal(signal.SIGINT)
     rest = up.communicate()[0]
 
@@ -231,21 +231,21 @@ def test_ctrl_c_while_the_database_is_made_ends_quietly_and_the_next_start_makes
 
 
 def test_data_of_another_version_are_refused_in_a_sentence_and_kept(
-    tmp_path: Path, parley: Parley, own_dir: Path
+    tmp_path: Path, parley: Parley, embedded_dir: Path
 ) -> None:
-    server = embedded_postgres.start(own_dir / "postgres", fast=True)
+    server = embedded_postgres.start(embedded_dir / "postgres", fast=True)
     migrate.upgrade(server.url)
     with psycopg.connect(server.url) as connection:
         connection.execute("ALTER TABLE alerts DROP COLUMN resolved_at; COMMENT ON TABLE alembic_version IS NULL")
     server.stop()
 
     refused = [
-        parley("runs", "--data-dir", own_dir),
-        parley("run", written(tmp_path, NO_SHOW, "group.yaml"), "--data-dir", own_dir, "--port", str(free_port())),
+        parley("runs", "--data-dir", embedded_dir),
+        parley("run", written(tmp_path, NO_SHOW, "group.yaml"), "--data-dir", embedded_dir, "--port", str(free_port())),
     ]
 
     for one in refused:
         assert one.returncode == 2
-        assert f"The data in {own_dir} were made by another version of Parley" in one.stderr
+        assert f"The data in {embedded_dir} were made by another version of Parley" in one.stderr
         assert "Nothing is lost" in one.stderr
         assert "Traceback" not in one.stderr

@@ -1,8 +1,7 @@
 """The persona library on the command line, and experiments that take their personas from it."""
 
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,18 +90,11 @@ def test_a_persona_file_with_a_problem_is_refused_before_anything_starts(parley:
     assert not (tmp_path / ".parley").exists()
 
 
-@pytest.fixture
-def empty_library() -> Iterator[Path]:
-    """A data directory that no other test uses."""
-    with tempfile.TemporaryDirectory(prefix="parley-library-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder) / ".parley"
-
-
 @pytest.mark.postgres
 def test_a_library_is_filled_listed_used_and_given_away(
-    parley: Parley, talk: Path, tmp_path: Path, empty_library: Path
+    parley: Parley, talk: Path, tmp_path: Path, data_dir: Path
 ) -> None:
-    lab = ("--data-dir", empty_library)
+    lab = ("--data-dir", data_dir)
 
     missing = parley("run", talk, *lab)
     first = parley("personas", "import", "library.yaml", *lab)

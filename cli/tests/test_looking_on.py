@@ -33,11 +33,11 @@ def ask(url: str, token: str, method: str, path: str, body: Any = None) -> Any:
 
 
 def test_a_lab_tells_what_happens_in_experiments_that_others_start(
-    begin_parley: BeginParley, parley: Parley, own_dir: Path
+    begin_parley: BeginParley, parley: Parley, embedded_dir: Path
 ) -> None:
-    lab = begin_parley("up", "--port", "0", "--data-dir", own_dir)
+    lab = begin_parley("up", "--port", "0", "--data-dir", embedded_dir)
     url = line_with(lab, "The REST API stays at ").split("stays at ")[1].split("/docs")[0]
-    key = (own_dir / "api-key").read_text().strip()
+    key = (embedded_dir / "api-key").read_text().strip()
     made = ask(url, key, "POST", "/v1/experiments", STUDY)
     ask(url, key, "POST", f"/v1/experiments/{made['id']}/start")
     ana = ask(url, key, "POST", f"/v1/experiments/{made['id']}/join", {})
@@ -47,27 +47,27 @@ def test_a_lab_tells_what_happens_in_experiments_that_others_start(
     assert "Two talk c1" in line_with(lab, "I see nothing.")
 
     short = made["id"].replace("-", "")[:8]
-    link = parley("link", short, "--data-dir", own_dir)
+    link = parley("link", short, "--data-dir", embedded_dir)
     assert link.stdout.strip().startswith(f"{url}/join/")
-    ids = own_dir / "ids.txt"
+    ids = embedded_dir / "ids.txt"
     ids.write_text("ada\n\n ben \n", encoding="utf-8")
-    set_list = parley("guests", short, str(ids), "--data-dir", own_dir)
-    guests = parley("guests", short, "--data-dir", own_dir)
-    parley("guests", short, "--nobody", "--data-dir", own_dir)
-    empty = parley("guests", short, "--data-dir", own_dir)
-    everybody = parley("guests", short, "--everybody", "--data-dir", own_dir)
+    set_list = parley("guests", short, str(ids), "--data-dir", embedded_dir)
+    guests = parley("guests", short, "--data-dir", embedded_dir)
+    parley("guests", short, "--nobody", "--data-dir", embedded_dir)
+    empty = parley("guests", short, "--data-dir", embedded_dir)
+    everybody = parley("guests", short, "--everybody", "--data-dir", embedded_dir)
     assert "2 people may join 'Two talk'" in set_list.stdout
     assert guests.stdout.splitlines() == ["ada\t-", "ben\t-", "0 of 2 have joined."]
     assert empty.stdout.splitlines() == ["The guest list of 'Two talk' is empty: no one may join."]
     assert "Everybody who has the link" in everybody.stdout
-    sent = parley("message", short, "c1/m1", "We begin soon.", "--data-dir", own_dir)
+    sent = parley("message", short, "c1/m1", "We begin soon.", "--data-dir", embedded_dir)
     assert sent.returncode == 0, sent.stderr
     assert [one["text"] for one in ask(url, ana["token"], "GET", "/v1/me")["notices"]] == ["We begin soon."]
 
-    seeded = parley("arena", "seed", "--data-dir", own_dir)
+    seeded = parley("arena", "seed", "--data-dir", embedded_dir)
     assert (seeded.returncode, "created" in seeded.stdout) == (0, True), seeded.stderr
 
-    watching = begin_parley("watch", short, "--data-dir", own_dir)
+    watching = begin_parley("watch", short, "--data-dir", embedded_dir)
     line_with(watching, "Watching 'Two talk'")
     ask(url, key, "POST", f"/v1/experiments/{made['id']}/join", {})
     assert line_with(watching, "c1/m2 has joined")

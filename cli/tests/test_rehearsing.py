@@ -79,11 +79,11 @@ cohorts: [{seats: [{open: true, count: 2}, {persona: ada}]}]
 
 
 def test_the_same_made_up_people_go_on_when_a_rehearsal_is_resumed(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
     file = tmp_path / "long.yaml"
     file.write_text(LONG)
-    options = ("run", file, "--rehearse", "--data-dir", own_dir, "--out", tmp_path / "out")
+    options = ("run", file, "--rehearse", "--data-dir", data_dir, "--out", tmp_path / "out")
 
     run = begin_parley(*options)
     line_with(run, "c1/m2 has")

@@ -86,16 +86,16 @@ def test_a_run_ends_with_its_data_and_another_run_gets_a_folder_of_its_own(
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_was_said_and_resume_goes_on_with_it(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, embedded_dir: Path
 ) -> None:
     file = written(tmp_path, SLOW)
-    stopped = begin_parley("run", file, "--data-dir", data_dir)
+    stopped = begin_parley("run", file, "--data-dir", embedded_dir)
     first_words = line_with(stopped, "Ada: ").split("Ada: ")[1].strip()
 
     stopped.send_signal(signal.SIGINT)
     advice = line_with(stopped, "--resume")
     assert stopped.wait() == 130
-    resumed = parley("run", file, "--data-dir", data_dir, "--resume")
+    resumed = parley("run", file, "--data-dir", embedded_dir, "--resume")
 
     assert f"parley run {file} --resume" in advice.replace("\n", " ")
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
@@ -187,9 +187,9 @@ def test_resume_refuses_another_version_of_the_file(
 
 
 def test_ctrl_c_while_the_lab_starts_begins_nothing_and_ends_quietly(
-    tmp_path: Path, begin_fresh_parley: BeginFreshParley, data_dir: Path
+    tmp_path: Path, begin_fresh_parley: BeginFreshParley, embedded_dir: Path
 ) -> None:
-    run = begin_fresh_parley("run", written(tmp_path, TINY), "--data-dir", data_dir)
+    run = begin_fresh_parley("run", written(tmp_path, TINY), "--data-dir", embedded_dir)
     line_with(run, "Starting the lab")
 
     run.send_signal(signal.SIGINT)
@@ -203,27 +203,27 @@ def test_ctrl_c_while_the_lab_starts_begins_nothing_and_ends_quietly(
 
 
 def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
-    tmp_path: Path, parley: Parley, begin_fresh_parley: BeginFreshParley, data_dir: Path
+    tmp_path: Path, parley: Parley, begin_fresh_parley: BeginFreshParley, embedded_dir: Path
 ) -> None:
     file = written(tmp_path, TINY)
     port = str(free_port())
-    lab = begin_fresh_parley("up", "--experiment", file, "--data-dir", data_dir, "--port", port)
+    lab = begin_fresh_parley("up", "--experiment", file, "--data-dir", embedded_dir, "--port", port)
     line_with(lab, "stays at")
 
-    second = parley("run", file, "--data-dir", data_dir)
-    same = parley("up", "--data-dir", data_dir, "--port", port)
+    second = parley("run", file, "--data-dir", embedded_dir)
+    same = parley("up", "--data-dir", embedded_dir, "--port", port)
     busy = parley("up", "--data-dir", tmp_path / "elsewhere", "--port", port)
     with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as response:
         ready = response.status
     lab.send_signal(signal.SIGINT)
 
     assert second.returncode == 2
-    assert f"Another lab (process {lab.pid}) is running in {data_dir}" in second.stderr
+    assert f"Another lab (process {lab.pid}) is running in {embedded_dir}" in second.stderr
     assert same.stderr == second.stderr, "another port would not help"
     assert busy.returncode == 2
     assert f"Port {port} of 127.0.0.1 cannot be used" in busy.stderr
     assert not (tmp_path / "elsewhere" / "postgres").exists()
     assert ready == 200
     assert lab.wait() == 0
-    key = data_dir / "api-key"
+    key = embedded_dir / "api-key"
     assert key.stat().st_mode & 0o777 == 0o600

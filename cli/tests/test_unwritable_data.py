@@ -14,20 +14,20 @@ from parley_lab.cli.testing import NO_SHOW, BeginParley, Parley, line_with, list
 @pytest.mark.postgres
 @pytest.mark.slow
 def test_data_that_cannot_be_written_cost_a_line_and_the_lab_goes_on(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
     file = written(tmp_path, NO_SHOW)
-    up = begin_parley("up", "--experiment", file, "--data-dir", own_dir, "--port", "0")
+    up = begin_parley("up", "--experiment", file, "--data-dir", data_dir, "--port", "0")
     line_with(up, "Waiting for 1 person")
-    (run_id, *_) = next(iter(listed(parley, own_dir).values()))
+    (run_id, *_) = next(iter(listed(parley, data_dir).values()))
     (folder,) = (tmp_path / "results" / "a-group").iterdir()
     (folder / "data.json").mkdir()
 
-    ended = parley("end", run_id, "--data-dir", own_dir)
+    ended = parley("end", run_id, "--data-dir", data_dir)
     told = line_with(up, "cannot be written")
     line_with(up, "stays at")
-    exported = parley("export", run_id, "--data-dir", own_dir)
-    elsewhere = parley("export", run_id, "--data-dir", own_dir, "--out", "other")
+    exported = parley("export", run_id, "--data-dir", data_dir)
+    elsewhere = parley("export", run_id, "--data-dir", data_dir, "--out", "other")
     up.send_signal(signal.SIGINT)
     rest = up.communicate()[0]
 
@@ -43,17 +43,17 @@ def test_data_that_cannot_be_written_cost_a_line_and_the_lab_goes_on(
 @pytest.mark.postgres
 @pytest.mark.slow
 def test_a_run_that_ends_says_so_when_its_data_cannot_be_written(
-    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
-    run = begin_parley("run", written(tmp_path, NO_SHOW), "--data-dir", own_dir, "--port", "0")
+    run = begin_parley("run", written(tmp_path, NO_SHOW), "--data-dir", data_dir, "--port", "0")
     line_with(run, "Waiting for 1 person")
-    (run_id, *_) = next(iter(listed(parley, own_dir).values()))
+    (run_id, *_) = next(iter(listed(parley, data_dir).values()))
     (folder,) = (tmp_path / "results" / "a-group").iterdir()
     (folder / "data.json").mkdir()
     run.send_signal(signal.SIGINT)
     rest = run.communicate()[0]
 
-    ended = parley("end", run_id, "--data-dir", own_dir)
+    ended = parley("end", run_id, "--data-dir", data_dir)
 
     assert (run.returncode, "Traceback" in rest) == (130, False), rest
     assert f"{folder.relative_to(tmp_path)}: Is a directory" in rest
