@@ -372,23 +372,27 @@ def pauses(tmp_path: Path) -> Path:
     return write_kind(tmp_path, PAUSE)
 
 
-def test_commands_know_the_kinds_of_a_folder_and_none_without_it(fresh_parley: Parley, pauses: Path) -> None:
+def test_commands_know_the_kinds_of_a_folder_and_none_without_it(
+    parley: Parley, fresh_parley: Parley, pauses: Path
+) -> None:
     assert fresh_parley("validate", "pause.yaml", "--kinds", "kinds").returncode == 0
     assert "PauseStage" in fresh_parley("schema", "--kinds", pauses).stdout
     shown = fresh_parley("prompt", "pause.yaml", "--kinds", "kinds", "--persona", "ada", "--stage", "after").stdout
     assert "A pause of 3 minutes." in shown
 
-    without = fresh_parley("validate", "pause.yaml")
+    without = parley("validate", "pause.yaml")
     assert without.returncode == 2
     assert "there is no kind called 'pause'. Known here: " in without.stderr
 
 
-def test_a_run_has_stages_of_a_kind_from_a_folder(fresh_parley: Parley, pauses: Path, data_dir: Path) -> None:
+def test_a_run_has_stages_of_a_kind_from_a_folder(
+    parley: Parley, fresh_parley: Parley, pauses: Path, data_dir: Path
+) -> None:
     done = fresh_parley("run", "pause.yaml", "--kinds", pauses, "--data-dir", data_dir)
     run_id = next((pauses.parent / "results").glob("*/*")).name.rpartition("-")[2]
 
     assert done.returncode == 0, done.stderr
-    exported = fresh_parley("export", run_id, "--data-dir", data_dir)
+    exported = parley("export", run_id, "--data-dir", data_dir)
     assert exported.returncode == 1
     assert "This lab lacks kinds of its stages: pause. Give their folder with --kinds DIR" in exported.stderr
     assert "Traceback" not in exported.stderr
@@ -421,6 +425,6 @@ def test_a_folder_without_kinds_is_told_with_the_one_below_that_has_some(fresh_p
     assert f"Did you mean {pauses}?" in done.stderr
 
 
-def test_kinds_to_check_have_to_be_there(fresh_parley: Parley) -> None:
-    assert fresh_parley("kinds", "check").stderr.startswith("No installed package brings kinds.")
-    assert fresh_parley("kinds", "check", "--kind", "nothing").returncode == 2
+def test_kinds_to_check_have_to_be_there(parley: Parley) -> None:
+    assert parley("kinds", "check").stderr.startswith("No installed package brings kinds.")
+    assert parley("kinds", "check", "--kind", "nothing").returncode == 2

@@ -47,14 +47,12 @@ def test_the_example_keeps_its_promises(fresh_parley: Parley) -> None:
 
 
 def test_who_is_asked_after_others_is_told_where_the_prompt_is(fresh_parley: Parley) -> None:
-    told = [
-        fresh_parley("prompt", EXAMPLE / "experiment.yaml", "--kinds", SOURCE, "--persona", who, "--stage", "divide")
-        for who in ("ada", "bob")
-    ]
+    asked = ("prompt", EXAMPLE / "experiment.yaml", "--kinds", SOURCE, "--stage", "divide", "--persona")
+    told = ((who, fresh_parley(*asked, who)) for who in ("bob", "ada"))
 
-    (nothing,) = (one for one in told if one.returncode != 0)
+    who, nothing = next((who, one) for who, one in told if one.returncode != 0)
     assert "Nothing is asked of a model here. It has just opened: what others' answers lead to" in nothing.stderr
-    assert "'" + ("ada" if nothing is told[0] else "bob") + "' is asked on: after." in nothing.stderr
+    assert f"'{who}' is asked on: after." in nothing.stderr
 
 
 def test_the_example_is_known_when_it_is_installed(fresh_parley: Parley, tmp_path: Path) -> None:

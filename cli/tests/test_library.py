@@ -1,14 +1,11 @@
 """The persona library on the command line, and experiments that take their personas from it."""
 
-import subprocess
-from collections.abc import Callable
+import signal
 from pathlib import Path
 
 import pytest
 
-from parley_lab.testing.pause_kind import WITHOUT_END, write_kind
-
-Parley = Callable[..., "subprocess.CompletedProcess[str]"]
+from parley_lab.cli.testing import BeginParley, Parley, line_with
 
 LIBRARY = """
 parley: 1
@@ -137,19 +134,25 @@ def test_models_of_the_library_go_through_the_gate_too(parley: Parley, talk: Pat
 
 @pytest.mark.postgres
 def test_a_run_goes_on_with_the_personas_that_it_began_with(
-    parley: Parley, fresh_parley: Parley, talk: Path, tmp_path: Path, data_dir: Path
+    parley: Parley, begin_parley: BeginParley, talk: Path, tmp_path: Path, data_dir: Path
 ) -> None:
-    talk.write_text(TALK.replace("kind: group_chat}", "kind: group_chat}, {id: rest, kind: pause, minutes: 3}"))
-    lab = ("--data-dir", data_dir, "--kinds", write_kind(tmp_path, WITHOUT_END))
+    talk.write_text(TALK.replace("{persona: ada}", "{persona: ada}, {open: true}"))
+
+    def run_until_it_waits(*options: str) -> str:
+        run = begin_parley("run", talk, "--data-dir", data_dir, "--port", "0", *options)
+        before = line_with(run, "Going on with the run") if options else ""
+        line_with(run, "Waiting for 1 person")
+        run.send_signal(signal.SIGINT)
+        return before + run.communicate()[0]
+
     parley("personas", "import", "library.yaml", "--data-dir", data_dir)
-    stuck = fresh_parley("run", talk, *lab)
+    run_until_it_waits()
     (tmp_path / "changed.yaml").write_text(LIBRARY.replace("keep the books", "sell books"))
     parley("personas", "import", "changed.yaml", "--data-dir", data_dir)
 
-    resumed = fresh_parley("run", talk, "--resume", *lab)
+    told = run_until_it_waits("--resume")
 
-    assert (stuck.returncode, resumed.returncode) == (1, 1), resumed.stdout + resumed.stderr
-    assert "Going on with the run" in resumed.stdout
+    assert "Going on with the run" in told
     [data] = (tmp_path / "results").glob("*/*/data.json")
     assert "You keep the books" in data.read_text()
     assert "sell books" not in data.read_text()

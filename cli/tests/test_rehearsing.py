@@ -71,7 +71,7 @@ name: A long study
 seed: 3
 stages:
   - {id: one, kind: survey, questions: [{id: yes, kind: check, title: Yes}]}
-  - {id: wait, kind: info, lines: [Wait], stay: {at_least_seconds: 4}}
+  - {id: wait, kind: info, lines: [Wait], stay: {at_least_seconds: 3}}
   - {id: two, kind: info, lines: [Bye], progress: {wait_for_all: true}}
 personas: [{id: ada, profile: {name: Ada}}]
 cohorts: [{seats: [{open: true, count: 2}, {persona: ada}]}]
@@ -164,7 +164,7 @@ async def test_some_never_come_and_some_go_silent(
             code = (await find(session, experiment_id)).join_code
 
         found = await rehearse(
-            lab.url or "", code, 4, 7, turnout=Turnout(no_shows=1, silent=1), give_up_seats=give_up, patience_seconds=9
+            lab.url or "", code, 4, 7, turnout=Turnout(no_shows=1, silent=1), give_up_seats=give_up, patience_seconds=5
         )
 
     assert found == ends
@@ -185,8 +185,8 @@ cohorts: [{seats: [{open: true, count: 2}]}]
 @pytest.mark.parametrize(
     ("turnout", "limit", "ends"),
     [
-        (Turnout(no_shows=1), "progress: {wait_for_all: true, at_most_seconds: 5}", ["released"]),
-        (Turnout(silent=1), "stay: {at_most_seconds: 5}", ["completed", "dropped_out"]),
+        (Turnout(no_shows=1), "progress: {wait_for_all: true, at_most_seconds: 3}", ["released"]),
+        (Turnout(silent=1), "stay: {at_most_seconds: 3}", ["completed", "dropped_out"]),
     ],
     ids=["a waiting room", "the time of a page"],
 )

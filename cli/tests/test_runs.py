@@ -203,11 +203,11 @@ def test_ctrl_c_while_the_lab_starts_begins_nothing_and_ends_quietly(
 
 
 def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
-    tmp_path: Path, parley: Parley, begin_fresh_parley: BeginFreshParley, embedded_dir: Path
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, embedded_dir: Path
 ) -> None:
     file = written(tmp_path, TINY)
     port = str(free_port())
-    lab = begin_fresh_parley("up", "--experiment", file, "--data-dir", embedded_dir, "--port", port)
+    lab = begin_parley("up", "--experiment", file, "--data-dir", embedded_dir, "--port", port)
     line_with(lab, "stays at")
 
     second = parley("run", file, "--data-dir", embedded_dir)

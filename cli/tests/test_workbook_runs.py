@@ -41,10 +41,16 @@ async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has
 ) -> None:
     key = "hf_a_long_secret"
 
+    asked: list[int] = []
+
     def replies(request: dict[str, Any]) -> Any:
-        # Not of the first session: what refuses the first call of a run stops the run.
-        is_number_5 = any("Me: 25" in message["content"] for message in request["messages"])
-        return FakeReply(400, {"error": {"message": f"no, {key}"}}) if is_number_5 else {"response": "5"}
+        # The second to be asked is refused, and when asked again: what refuses the first call of a run stops the run.
+        (number,) = (n for n in range(1, 13) if any(f"Me: {20 + n}" in one["content"] for one in request["messages"]))
+        asked.append(number)
+        return FakeReply(400, {"error": {"message": f"no, {key}"}}) if number == name_refused() else {"response": "5"}
+
+    def name_refused() -> int | None:
+        return next((number for number in asked if number != asked[0]), None)
 
     async with FakeEndpoint(Behaviour(api_key=key), replies=replies) as endpoint:
         values = with_setting(base_values(), model_info="hf-inference", api_endpoint=endpoint.base_url)
@@ -56,11 +62,13 @@ async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert {headers["authorization"] for headers in endpoint.headers} == {f"Bearer {key}"}
-    assert "c3/m3 on interview: " in result.stdout
     (folder,) = (tmp_path / "results" / "demo").iterdir()
+    with (folder / "participants.csv").open(newline="", encoding="utf-8") as file:
+        (failed,) = (row["path"] for row in csv.DictReader(file) if row["status"] == "failed")
+    assert f"{failed} on interview: " in result.stdout
     with (folder / "workbook" / "demo.csv").open(newline="", encoding="utf-8") as file:
         given = {row["ID"]: row["give"] for row in csv.DictReader(file)}
-    assert given == {str(number): "" if number == 5 else "5" for number in range(1, 13)}
+    assert given == {str(number): "" if number == name_refused() else "5" for number in range(1, 13)}
     for path in (path for path in folder.rglob("*") if path.is_file()):
         assert key not in path.read_text("utf-8")
         if path.suffix == ".json":
