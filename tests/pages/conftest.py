@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -133,19 +133,38 @@ def _chromium() -> str | None:
     return named or next(filter(None, map(shutil.which, _BROWSERS)), None)
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser() -> AsyncIterator[Browser]:
+@asynccontextmanager
+async def _running_browser(*arguments: str) -> AsyncIterator[Browser]:
     path = _chromium()
     if path is None:
         pytest.skip(f"no browser: install Chromium, or name one with {CHROMIUM_VARIABLE}")
     # As root, as in containers, Chromium starts only without its sandbox; pages here are our own.
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    # Otherwise Chromium starts one process more for each context, in advance: a fifth of the CPU.
-    arguments = [*sandbox, "--renderer-process-limit=1"]
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=arguments)
+        browser = await playwright.chromium.launch(executable_path=path, args=[*sandbox, *arguments])
         yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def _browser() -> AsyncIterator[Browser]:
+    # Otherwise Chromium starts one process more for each context, in advance: a fifth of the CPU.
+    async with _running_browser("--renderer-process-limit=1") as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def _browser_of_tabs() -> AsyncIterator[Browser]:
+    async with _running_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(request: pytest.FixtureRequest) -> Browser:
+    """The tabs of one context share a process, and take turns, unless the test is marked tabs."""
+    has_tabs = request.node.get_closest_marker("tabs") is not None
+    found: Browser = request.getfixturevalue("_browser_of_tabs" if has_tabs else "_browser")
+    return found
 
 
 @pytest_asyncio.fixture(loop_scope="session")

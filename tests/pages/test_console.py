@@ -99,6 +99,7 @@ async def test_a_pasted_key_signs_in_and_is_stored_nowhere(desk: BrowserContext,
     assert await desk.cookies() == []
 
 
+@pytest.mark.tabs
 async def test_signing_in_serves_new_tabs_and_signing_out_ends_all(desk: BrowserContext, lab: RunningLab) -> None:
     first = await signed_in(desk, lab)
     second = await desk.new_page()

@@ -142,6 +142,7 @@ async def press(page: Page, name: str) -> None:
 
 
 @pytest.mark.grid
+@pytest.mark.tabs
 @pytest.mark.waits(60, reason="an arena is seeded, edited, played and replayed")
 async def test_an_arena_is_seeded_changed_paired_played_and_replayed_by_keys(
     desk: BrowserContext, lab: RunningLab

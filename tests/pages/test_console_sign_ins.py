@@ -93,6 +93,7 @@ async def sign_in_by_code(context: BrowserContext, lab: RunningLab) -> Page:
 
 
 @pytest.mark.grid
+@pytest.mark.tabs
 async def test_the_address_of_a_terminal_signs_in_the_tabs_whose_sign_in_has_ended(
     browser: Browser, lab: RunningLab
 ) -> None:

@@ -21,6 +21,7 @@ def people_in(lab: RunningLab, experiment_id: str) -> int:
 
 
 @pytest.mark.grid
+@pytest.mark.tabs
 async def test_each_address_of_the_lab_is_a_seat_of_its_own(context: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 3}]}]})
     port = lab.url.rpartition(":")[2]

@@ -33,6 +33,7 @@ async def test_a_page_whose_first_request_fails_finds_the_lab_by_itself(page: Pa
 
 
 @pytest.mark.grid
+@pytest.mark.tabs
 async def test_who_joins_again_in_a_second_tab_keeps_the_place_in_both(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:

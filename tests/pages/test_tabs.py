@@ -8,7 +8,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join, take_along
 
-pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.pages, pytest.mark.tabs, pytest.mark.asyncio(loop_scope="session")]
 
 ONE_QUESTION = {**STUDY, "stages": [STUDY["stages"][1]]}
 TALK = {**STUDY, "stages": [STUDY["stages"][2]], "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
