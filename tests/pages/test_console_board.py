@@ -29,7 +29,6 @@ NEWS_WITHOUT_END: Final = """
 """
 
 
-@pytest.mark.grid
 async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")

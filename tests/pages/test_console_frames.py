@@ -46,7 +46,6 @@ async def test_a_frame_has_the_language_and_the_words_of_its_page_and_the_consol
     assert (found, frame) == (["en", "ltr"], ["ar", "rtl"])
 
 
-@pytest.mark.grid
 async def test_looking_through_shows_what_was_said_in_the_words_of_the_experiment(
     desk: BrowserContext, lab: RunningLab
 ) -> None:

@@ -12,7 +12,6 @@ __all__ = ["desk"]
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest.mark.grid
 async def test_a_guest_list_is_read_from_a_file_and_shows_who_came(desk: BrowserContext, lab: RunningLab) -> None:
     experiment = lab.started(GROUPS)
     page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")

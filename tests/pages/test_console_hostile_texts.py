@@ -54,6 +54,20 @@ def write_harm_everywhere(lab: RunningLab) -> str:
     return experiment_id
 
 
+async def test_hostile_texts_do_nothing_on_the_board_and_beside_a_member(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment_id = write_harm_everywhere(lab)
+    page = await signed_in(desk, lab, f"/console/e/{experiment_id}")
+    await expect(page.get_by_role("region", name="Needs you")).to_contain_text("Help <img")
+    await require_harmless(page)
+
+    members = lab.ask("GET", f"/v1/experiments/{experiment_id}/members")["members"]
+    person = next(one["id"] for one in members if one["joined_at"] and one["player"] == "person")
+    await page.goto(f"/console/e/{experiment_id}?member={person}")
+
+    await expect(page.get_by_role("complementary")).to_contain_text("Bo <img")
+    await require_harmless(page)
+
+
 @pytest.mark.grid
 @pytest.mark.waits(60, reason="every page is opened")
 async def test_hostile_texts_do_nothing_on_any_page_of_the_console(desk: BrowserContext, lab: RunningLab) -> None:

@@ -112,7 +112,6 @@ async def compare_prompts(page: Page) -> None:
     await expect(compared).to_have_count(0)
 
 
-@pytest.mark.grid
 async def test_an_agent_of_the_library_is_shown_a_stage_of_an_experiment(desk: BrowserContext, lab: RunningLab) -> None:
     lab.ask("PUT", "/v1/personas/rower", {"profile": {"name": "Rower"}, "text": "You row."})
     made = lab.ask("POST", "/v1/experiments", {**GROUPS, "name": "To row in"})

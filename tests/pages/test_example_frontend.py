@@ -138,7 +138,6 @@ async def test_two_people_go_through_a_study_in_a_frontend_of_someone_else(
         await page.context.close()
 
 
-@pytest.mark.grid
 async def test_a_stream_that_is_stopped_before_its_ticket_has_come_is_not_opened(
     browser: Browser, frontend: str
 ) -> None:

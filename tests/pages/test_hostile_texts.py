@@ -143,6 +143,33 @@ async def go_on(page: Page) -> None:
     await page.locator("article, .chat").get_by_role("button", name="On <img").first.click()
 
 
+async def test_hostile_messages_do_nothing_to_others_and_drafts_stay_with_their_writer(
+    pair: list[Page], lab: RunningLab
+) -> None:
+    whole = study(uploaded(lab, an_image()))
+    experiment = lab.started({**whole, "stages": [one for one in whole["stages"] if one["id"] == "talk"]})
+    own, other = pair
+    for page in pair:
+        await page.goto(f"/join/{experiment['join_code']}")
+        await expect(page.get_by_role("button", name="Take part")).to_be_visible()
+        await is_harmless(page)
+        await page.get_by_role("button", name="Take part").click()
+        await page.wait_for_url("**/take/*")
+
+    for text in (HARM, QUOTES):
+        await own.get_by_label("Your message").fill(text)
+        await own.get_by_label("Your message").press("Enter")
+    await own.get_by_label("Your message").press_sequentially(SECRETS["draft"])
+
+    await expect(other.locator(".message .said")).to_have_text([HARM, QUOTES])
+    await expect(other.get_by_text("is typing …")).to_be_visible()
+    for page in pair:
+        await is_harmless(page)
+    received = "".join(await other.evaluate("window.received"))
+    assert "thread.typing" in received, "the stream was heard"
+    assert SECRETS["draft"] not in received
+
+
 @pytest.mark.grid
 async def test_hostile_texts_do_nothing_to_others_and_secrets_stay_with_their_owner(
     pair: list[Page], lab: RunningLab
