@@ -48,9 +48,9 @@ def test_the_example_keeps_its_promises(fresh_parley: Parley) -> None:
 
 def test_who_is_asked_after_others_is_told_where_the_prompt_is(fresh_parley: Parley) -> None:
     asked = ("prompt", EXAMPLE / "experiment.yaml", "--kinds", SOURCE, "--stage", "divide", "--persona")
-    told = ((who, fresh_parley(*asked, who)) for who in ("bob", "ada"))
+    told = [(who, fresh_parley(*asked, who)) for who in ("bob", "ada")]
 
-    who, nothing = next((who, one) for who, one in told if one.returncode != 0)
+    ((who, nothing),) = [(who, one) for who, one in told if one.returncode != 0]
     assert "Nothing is asked of a model here. It has just opened: what others' answers lead to" in nothing.stderr
     assert f"'{who}' is asked on: after." in nothing.stderr
 

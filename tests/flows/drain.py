@@ -162,8 +162,11 @@ class DrainLab:
         """A cohort at rest has all that is due in it done, whatever was announced and whatever was not."""
         query = """
             SELECT c.id, v.last, (SELECT sum(m.version) FROM members m WHERE m.cohort_id = c.id) AS versions,
-                (SELECT count(*) FROM timers t WHERE t.cohort_id = c.id) AS timers
-            FROM cohorts c JOIN streams v ON v.cohort_id = c.id
+                (SELECT count(*) FROM timers t WHERE t.cohort_id = c.id) AS timers, e.xmin::text AS experiment,
+                (SELECT max(d.xmin::text::bigint) FROM drafts d WHERE d.cohort_id = c.id) AS drafts,
+                (SELECT max(a.xmin::text::bigint) FROM asks a WHERE a.cohort_id = c.id) AS asks,
+                (SELECT max(h.xmin::text::bigint) FROM threads h WHERE h.cohort_id = c.id) AS threads
+            FROM cohorts c JOIN streams v ON v.cohort_id = c.id JOIN experiments e ON e.id = c.experiment_id
             WHERE c.status = 'running' AND (cast(:watched AS uuid) IS NULL OR c.experiment_id = :watched)
             ORDER BY c.id LIMIT 20
         """

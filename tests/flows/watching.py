@@ -128,7 +128,6 @@ class Watcher:
         self.tokens: dict[str, str] = {}
         self.streams: dict[str, asyncio.Task[None]] = {}
         self._owners: dict[str, str] = {}
-        self._refused: dict[str, Counter[str]] = {}
         self._parameters: dict[str, list[str]] = {}
 
     async def ask(self, who: str, method: str, path: str, **request: Any) -> httpx2.Response:
@@ -260,14 +259,14 @@ class Watcher:
         """Let all readers request everything that exists, with all ids in the lab.
 
         A reader whose token opens no address of a kind is refused before the ids are looked at, and not asked for it
-        again; only with `every` are some of them tried all the same.
+        again in the same phase; only with `every` are some of them tried all the same.
         """
         paths = await self._paths()
         await asyncio.gather(*(self._crawl(phase, who, token, paths, every) for who, token in readers.items()))
 
     async def _crawl(self, phase: str, who: str, token: str | None, paths: Mapping[str, Address], every: bool) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        refused, most = Counter[str]() if every else self._refused.setdefault(who, Counter()), SOME if every else 1
+        refused, most = Counter[str](), SOME if every else 1
         for path, address in paths.items():
             if refused[address.kind] >= most:
                 continue

@@ -58,6 +58,7 @@ _SHAPE: Final = """
         UNION ALL SELECT concat('function ', oid, ' ', xmin) FROM pg_proc WHERE oid >= 16384
         UNION ALL SELECT concat('schema ', oid, ' ', xmin) FROM pg_namespace
         UNION ALL SELECT concat('extension ', oid, ' ', xmin) FROM pg_extension
+        UNION ALL SELECT concat('comment ', objoid, ' ', objsubid, ' ', xmin) FROM pg_description WHERE objoid >= 16384
         UNION ALL SELECT concat('setting ', setrole, ' ', setconfig) FROM pg_db_role_setting
         WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) AS parts
@@ -198,7 +199,8 @@ def is_emptied(connection: psycopg.Connection, fresh: _Fresh, staying: Collectio
     `staying`: processes of the server whose connections stay open.
     """
     try:
-        _cut_off_others(connection, staying)
+        if not _are_cut_off(connection, staying):
+            return False
         # No foreign keys are looked after meanwhile.
         connection.execute("SET session_replication_role = replica")
         written = {table: size for table, size in connection.execute(_WRITTEN) if table in fresh.empty}
@@ -214,11 +216,13 @@ def is_emptied(connection: psycopg.Connection, fresh: _Fresh, staying: Collectio
         return False
 
 
-def _cut_off_others(connection: psycopg.Connection, staying: Collection[int]) -> None:
+def _are_cut_off(connection: psycopg.Connection, staying: Collection[int]) -> bool:
+    """End all other connections; False if some do not go."""
     for _ in range(_LOOKS):
         if not connection.execute(_CUT_OFF_OTHERS, (list(staying),)).fetchall():
-            return
+            return True
         sleep(0.001)
+    return False
 
 
 def _rows(connection: psycopg.Connection, table: str) -> str:
