@@ -85,6 +85,15 @@ async def test_a_fork_has_the_tables_and_pictures_beside_its_text(api: Api) -> N
     assert (await api.experimenter("POST", f"{copy}/start")).status_code == 200
 
 
+async def test_the_seed_of_a_fork_is_in_its_text_though_the_file_has_none(api: Api) -> None:
+    address = await store(api)
+
+    forked = (await api.experimenter("POST", f"{address}/fork", json={"seed": 7})).json()["id"]
+
+    source = (await api.experimenter("GET", f"/v1/experiments/{forked}/source")).json()
+    assert parse(source["text"], "experiment.yaml")["seed"] == 7
+
+
 async def test_a_file_with_a_table_and_a_picture_is_stored_as_it_was_sent_and_starts(api: Api) -> None:
     address = await store(api)
 

@@ -146,6 +146,29 @@ async def test_a_group_that_was_released_waits_anew_in_its_arm_for_as_many_as_be
     assert full.status_code == 409
 
 
+async def test_a_name_is_drawn_for_the_person_who_gets_the_seat_of_a_released_one(api: Api) -> None:
+    named = {"id": "name", "kind": "profile", "set": "animals"}
+    experiment_id = await api.running(
+        pace="live",
+        stages=[named, MEETING, LAST],
+        seat_again=["released"],
+        cohorts=[{"seats": [{"open": True, "count": 2}]}],
+    )
+    first = await api.join(experiment_id)
+    await api.settle(experiment_id)
+    await api.advance(first, "name")
+    await release(api, experiment_id)
+
+    others = [await api.join(experiment_id) for _ in range(2)]
+    await api.settle(experiment_id)
+    moved = [await api.advance(one, "name") for one in others]
+
+    assert (await api.participant(first, "GET", "/v1/me")).json()["status"] == "released"
+    assert [one.status_code for one in moved] == [200, 200]
+    names = {(await api.participant(one, "GET", "/v1/me")).json()["profile"]["name"] for one in others}
+    assert len(names) == 2
+
+
 async def test_a_person_who_comes_while_a_group_is_released_waits_anew(api: Api) -> None:
     """Two orchestrators find that the time is up, while another person comes to the stage."""
     cohorts = [{"seats": [{"open": True, "count": 3}]}]

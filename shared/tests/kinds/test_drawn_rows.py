@@ -17,6 +17,7 @@ from parley_lab.kinds import PAGE, Ask, Done, Member, OwnView, Substitute, Unusa
 from parley_lab.kinds.questions.own_order import ORDER, without_order
 from parley_lab.kinds.scripted import filled
 from parley_lab.kinds.stages import kind_of, parts_of, read_stage
+from parley_lab.kinds.view import first_seat
 from parley_lab.testing.views import lab, own
 
 Json = Any
@@ -225,3 +226,8 @@ def test_draws_that_cannot_be_are_refused_where_they_are_written(kind: str, rows
         validate(file)
 
     assert where in [one.where for one in refused.value.problems]
+
+
+@pytest.mark.parametrize("path", ["c2/m3", "c2/m3.2", "c2/m3-2", "c2/m3-12"])
+def test_a_seat_that_is_given_again_keeps_its_number(path: str) -> None:
+    assert first_seat(path) == "c2/m3"

@@ -10,6 +10,7 @@ from uuid import UUID
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from parley_lab.base.rules import is_none
 from parley_lab.contracts.experiment import Persona
 from parley_lab.contracts.models import ChatMessage, Hint
 
@@ -76,7 +77,8 @@ class StagePreview(BaseModel):
     stage_id: str
     treatment_id: str | None = None
     """None: the arm of the first seat of the persona."""
-    persona: Persona | None = None
+    # Left out where there is none: a prompt-builder of before does not know it.
+    persona: Persona | None = Field(default=None, exclude_if=is_none)
     """A persona with that id that the experiment does not have, or another form of its own. One that has no seat is
     shown the stage on the first seat of an agent, without agents on the first open one."""
 

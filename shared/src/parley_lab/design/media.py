@@ -10,7 +10,7 @@ from typing import Any, Final
 from parley_lab.base import variables as texts
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.media import StoredFile, as_stored, ending_of, is_stored_name, named_files
-from parley_lab.kinds.questions.rows import ID, PROFILES, ROW, has_empty_cell, id_of
+from parley_lab.kinds.questions.rows import ID, MOST_TASKS, PROFILES, ROW, has_empty_cell, id_of
 
 Json = Any
 ReadMedium = Callable[[str], bytes | str]
@@ -68,7 +68,9 @@ def with_media(value: Json, read_medium: ReadMedium) -> tuple[Json, list[StoredF
         if at not in tried:
             tried[at] = kept(each.where, each.name, each.in_row)
         if tried[at] != each.name:
-            each.stage.setdefault(_STORED, {})[each.name] = tried[at]
+            if not isinstance(each.stage.get(_STORED), dict):
+                each.stage[_STORED] = {}
+            each.stage[_STORED][each.name] = tried[at]
     return whole, list(found.values()), problems
 
 
@@ -99,7 +101,8 @@ class _OfRow:
     @property
     def stored_name(self) -> str:
         """The name under which it is stored; its own name before that."""
-        found = (self.stage.get(_STORED) or {}).get(self.name)
+        stored = self.stage.get(_STORED)
+        found = stored.get(self.name) if isinstance(stored, dict) else None
         return found if isinstance(found, str) else self.name
 
 
@@ -183,7 +186,7 @@ def _levels_of_profiles(name: str, attributes: Mapping[str, Json], tasks: Json) 
     column = name.removeprefix(f"{ROW}.")
     letter, _, attribute = column.partition("_")
     if column == ID and isinstance(tasks, int):
-        yield from (str(number) for number in range(1, tasks + 1))
+        yield from (str(number) for number in range(1, min(tasks, MOST_TASKS) + 1))
     elif letter in PROFILES and isinstance(levels := attributes.get(attribute), list):
         yield from levels
 

@@ -1,8 +1,9 @@
 """What the rules of a stage may read: members, answers, messages and asks."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 from parley_lab.contracts.experiment import ChatSettings, Profile, StageConfig
@@ -10,6 +11,8 @@ from parley_lab.contracts.experiment import ChatSettings, Profile, StageConfig
 if TYPE_CHECKING:
     # Reads hold columns, which are made of views.
     from parley_lab.kinds.reads import StageRead
+
+_AGAIN: Final = re.compile("[.-]")
 
 Json = Any
 """A value that survives JSON unchanged."""
@@ -34,6 +37,13 @@ TALKING = frozenset({TALK, MEDIATE, SPEAK, WAKE, READY})
 
 PAGE = ""
 """The key of the answer that is a member's page on a stage; other keys are entries such as `round:7/move`."""
+
+
+def first_seat(path: str) -> str:
+    """The path of the seat that a person with this path got: `c1/m2`, also of `c1/m2.2` and `c1/m2-2`, to whom it was
+    given again."""
+    cohort, slash, seat = path.rpartition("/")
+    return f"{cohort}{slash}{_AGAIN.split(seat)[0]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID, uuid4
 
-from parley_lab.base.background import repeat
+from parley_lab.base.background import do_quietly, repeat
 from parley_lab.base.clock import Clock
 from parley_lab.people import presence
 from parley_lab.store.session import Database
@@ -72,7 +72,9 @@ class Presence:
             return
         now = self._clock.now()
         for member_id in await self._database.transact(lambda session: presence.have_asked(session, asked, now)):
-            await self._database.transact(partial(presence.come_back, member_id=member_id, now=now))
+            # Their next request brings back a member with whom this fails; the others do not wait for that.
+            back = partial(presence.come_back, member_id=member_id, now=now)
+            await do_quietly(partial(self._database.transact, back))
 
     async def beat(self) -> None:
         """Note whose streams are here now."""

@@ -13,6 +13,7 @@ from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.profiles import Task, drawn_profiles
 from parley_lab.kinds.questions.questions import BaseQuestion
 from parley_lab.kinds.questions.rows import Order, Rows, as_item
+from parley_lab.kinds.view import first_seat
 
 T = TypeVar("T")
 StageT = TypeVar("StageT", bound=AskedOfRows)
@@ -29,11 +30,10 @@ def chance_of(view: OwnView) -> tuple[int, str]:
 def number_of(view: OwnView) -> int:
     """The number by which the reader has the next order of a Latin square, from 0: that of the cohort and of the seat.
 
-    So seats of one cohort, and equal seats of cohorts, have one order after the other. A person who gets a seat again,
-    as `c1/m2.2`, has the order of the seat.
+    So seats of one cohort, and equal seats of cohorts, have one order after the other. A person who gets a seat again
+    has the order of the seat.
     """
-    cohort, _, seat = view.me.path.rpartition("/")
-    return sum(int(digits) - 1 for digits in _NUMBERS.findall(f"{cohort}/{seat.partition('.')[0]}"))
+    return sum(int(digits) - 1 for digits in _NUMBERS.findall(first_seat(view.me.path)))
 
 
 def arrange(things: Sequence[T], order: Order, number: int, rng: Random) -> list[T]:

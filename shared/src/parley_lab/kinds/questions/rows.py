@@ -26,6 +26,7 @@ Json = Any
 Cell = str | int | float | bool | None
 Attribute = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,40}$")]
 PROFILES: Final = "abcdefgh"
+MOST_TASKS: Final = 100
 """How the profiles of a task are named."""
 Order = Literal["drawn", "latin"]
 
@@ -86,7 +87,7 @@ class Rows(Document):
     attributes: dict[Attribute, tuple[Cell, ...]] = Field(default={}, max_length=20)
     """Instead of rows: attributes with their levels. Each row is a task with profiles, `a`, `b` and so on, whose levels
     are drawn for each participant; `{{row.a}}` is a profile in words, and `{{row.a_price}}` one of its levels."""
-    tasks: int = Field(default=1, ge=1, le=100)
+    tasks: int = Field(default=1, ge=1, le=MOST_TASKS)
     """How many tasks there are, with `attributes`."""
     draw: int = Field(default=2, ge=1, le=8)
     """How many profiles a task has, no two of them the same."""

@@ -68,7 +68,7 @@ async def _make_copy(
     file = name_of(source.text)
     try:
         edited = await context.reader.edit(source.text, file, [Change(("name",), draft.name)])
-        if edited.value.get("seed") is not None:
+        if wanted.seed is not None or edited.value.get("seed") is not None:
             edited = await context.reader.edit(edited.text, file, [Change(("seed",), draft.seed)])
     except (InvalidInput, TooLarge):
         # The value stands for others in the text, too, or the text is as long as it may be.

@@ -30,6 +30,7 @@ from parley_lab.kinds.effects import SetProfile
 from parley_lab.kinds.stages.profile.choosing import ProfileQuestions, ProfileScripts
 from parley_lab.kinds.stages.profile.config import ProfileStage, Set
 from parley_lab.kinds.stages.profile.sets import AVATARS, SETS, anonymous
+from parley_lab.kinds.view import first_seat
 
 _ORDER: Final = "order"
 _PLACES: Final = "places"
@@ -137,7 +138,7 @@ class NameDraws(Draws):
         taken = set(places.values())
         for one in members:
             if one.path not in places:
-                of_seat = int(one.path.rpartition("/m")[2].partition(".")[0]) - 1
+                of_seat = int(first_seat(one.path).rpartition("/m")[2]) - 1
                 places[one.path] = of_seat if of_seat not in taken else max(taken) + 1
                 taken.add(places[one.path])
         return {**drawn, self._set: {_ORDER: order, _PLACES: places}}
