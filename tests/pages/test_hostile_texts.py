@@ -159,9 +159,10 @@ async def test_hostile_messages_do_nothing_to_others_and_drafts_stay_with_their_
     for text in (HARM, QUOTES):
         await own.get_by_label("Your message").fill(text)
         await own.get_by_label("Your message").press("Enter")
+    # A message ends what is known of the typing of its author.
+    await expect(other.locator(".message .said")).to_have_text([HARM, QUOTES])
     await own.get_by_label("Your message").press_sequentially(SECRETS["draft"])
 
-    await expect(other.locator(".message .said")).to_have_text([HARM, QUOTES])
     await expect(other.get_by_text("is typing …")).to_be_visible()
     for page in pair:
         await is_harmless(page)
