@@ -2,9 +2,9 @@
 
 The table `ROWS` (`looking_back/table.py`) says for each kind of stage who is listed, who said what, that it is over,
 and whose words are there. The story goes through all kinds twice, the second time in reverse order, so that each is
-looked back at from each, itself included; in every run it goes there only. A kind without a row fails. Every word is
-unique to its author and place, so that any output can be searched for the words of others; what no member may see
-(reasons, persona texts) has words of its own.
+looked back at from each, itself included; in every run it goes there and then to the first once more. A kind without a
+row fails. Every word is unique to its author and place, so that any output can be searched for the words of others;
+what no member may see (reasons, persona texts) has words of its own.
 """
 
 import asyncio
@@ -75,6 +75,7 @@ def test_what_is_looked_back_at_in_prompts(all_evidence: Mapping[str, Evidence],
     evidence, row = all_evidence[cast], ROWS[kind]
     looks = [(shown, stage) for shown in evidence.shown for stage in evidence.earlier(shown.at) if stage.kind == kind]
 
+    assert looks
     for shown, stage in looks:
         section = shown.section(stage)
         assert shown.text.index(OVER) < shown.text.index(f"[Stage: {stage.id}]") < shown.text.index("# Current stage")
@@ -96,29 +97,29 @@ def test_what_a_preview_looks_back_at_before_anything_has_happened(
     all_evidence: Mapping[str, Evidence], cast: str, kind: str
 ) -> None:
     evidence, row = all_evidence[cast], ROWS[kind]
+    looks = [(shown, stage) for shown in evidence.before for stage in evidence.earlier(shown.at) if stage.kind == kind]
 
-    for shown in evidence.before:
-        for stage in evidence.earlier(shown.at):
-            if stage.kind == kind:
-                section = shown.section(stage)
-                for sentence in row.before(shown.reader):
-                    assert sentence in section, f"{shown} does not say of {stage.id}: {sentence}\n\n{section}"
-                assert not [words for words in row.not_over if words in section], f"{shown}, of {stage.id}\n\n{section}"
-                assert not words_in(shown.text, stage.id)
+    assert looks
+    for shown, stage in looks:
+        section = shown.section(stage)
+        for sentence in row.before(shown.reader):
+            assert sentence in section, f"{shown} does not say of {stage.id}: {sentence}\n\n{section}"
+        assert not [words for words in row.not_over if words in section], f"{shown}, of {stage.id}\n\n{section}"
+        assert not words_in(shown.text, stage.id)
 
 
 @of_each_kind
 def test_what_is_looked_back_at_on_pages(all_evidence: Mapping[str, Evidence], cast: str, kind: str) -> None:
     evidence, row = all_evidence[cast], ROWS[kind]
     ana = Reader("ana", evidence.cast)
+    looks = [(at, stage) for at in evidence.way for stage in evidence.earlier(at) if stage.kind == kind]
 
-    for at in evidence.way:
-        for stage in evidence.earlier(at):
-            if stage.kind == kind:
-                page, everything = evidence.pages[at.id, stage.id]
-                assert (page["state"], page["blocked_by"], page["asks"]) == ("done", [], [])
-                row.check_page(page["view"], evidence.cast, stage.id, is_over=True)
-                assert words_in(everything, stage.id) == row.known(ana, stage.id)
+    assert looks
+    for at, stage in looks:
+        page, everything = evidence.pages[at.id, stage.id]
+        assert (page["state"], page["blocked_by"], page["asks"]) == ("done", [], [])
+        row.check_page(page["view"], evidence.cast, stage.id, is_over=True)
+        assert words_in(everything, stage.id) == row.known(ana, stage.id)
 
 
 @of_each_kind

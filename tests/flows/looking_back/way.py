@@ -30,12 +30,13 @@ def has_room(kind: StageKind[Any], participants: int) -> bool:
 def way(cast: Cast) -> list[Stage]:
     """Through all kinds that so many can go through, and back, from a page on which those leave who take no part.
 
-    The group chat comes first: people are removed there.
+    The group chat comes first: people are removed there. A way that does not go back ends with it once more, so that
+    something looks back at the last kind, too.
     """
     in_order = sorted(kinds().items(), key=lambda one: (one[0] != "group_chat", one[0]))
     wanted = cast.kinds or kinds()
     there = [name for name, kind in in_order if name in wanted and has_room(kind, len(cast.participants))]
-    times = (("first", there), ("second", there[::-1] if cast.back else ()))
+    times = (("first", there), ("second", there[::-1] if cast.back else there[:1]))
     through = [Stage(f"{time}-{name.replace('_', '-')}", name) for time, names in times for name in names]
     return [Stage("arrival", "info"), *through]
 
@@ -46,6 +47,6 @@ CASTS: Final = {
     "three": Cast(("ana", "ben", "dan"), absent=("eve",), removed=("fay",)),
     "there": Cast(("ana", "ben", "dan"), absent=("eve",), removed=("fay",), back=False),
 }
-"""The pair goes through what three cannot play; two go through everything. In every run three go there only, so that
-each kind is looked back at from those after it."""
+"""The pair goes through what three cannot play; two go through everything. In every run three do not go back: each
+kind is looked back at from those after it."""
 LONG: Final = ("two", "three")
