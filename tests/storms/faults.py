@@ -7,14 +7,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from tests.storms.cluster import FAKETIME
 from tests.storms.kinds import SEVERAL
-from tests.storms.lab import Lab
+from tests.storms.lab import Lab, LabWithServers
 from tests.storms.models import Mood
 
-Strike = Callable[[Lab, Random], AbstractAsyncContextManager[None]]
+# A lab with servers for those that strike a server, else any.
+Strike = Callable[[Any, Random], AbstractAsyncContextManager[None]]
 
 _END_CONNECTIONS: Final = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -66,7 +67,7 @@ async def _move_clock(offset: str, lab: Lab, rng: Random) -> AsyncIterator[None]
 
 
 @asynccontextmanager
-async def _restart_broker(number: signal.Signals, lab: Lab, rng: Random) -> AsyncIterator[None]:
+async def _restart_broker(number: signal.Signals, lab: LabWithServers, rng: Random) -> AsyncIterator[None]:
     await lab.broker.end(number)
     await asyncio.sleep(rng.uniform(0, 1))
     yield
@@ -74,7 +75,7 @@ async def _restart_broker(number: signal.Signals, lab: Lab, rng: Random) -> Asyn
 
 
 @asynccontextmanager
-async def _cut_broker(lab: Lab, rng: Random) -> AsyncIterator[None]:
+async def _cut_broker(lab: LabWithServers, rng: Random) -> AsyncIterator[None]:
     await lab.broker.proxy.cut()
     await asyncio.sleep(rng.uniform(0, 4))
     yield
@@ -82,7 +83,7 @@ async def _cut_broker(lab: Lab, rng: Random) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _raise_alarm(lab: Lab, rng: Random) -> AsyncIterator[None]:
+async def _raise_alarm(lab: LabWithServers, rng: Random) -> AsyncIterator[None]:
     await lab.broker.set_alarm(True)
     await asyncio.sleep(rng.uniform(1, 6))
     yield
@@ -90,7 +91,7 @@ async def _raise_alarm(lab: Lab, rng: Random) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _restart_postgres(is_killed: bool, lab: Lab, rng: Random) -> AsyncIterator[None]:
+async def _restart_postgres(is_killed: bool, lab: LabWithServers, rng: Random) -> AsyncIterator[None]:
     await (lab.postgres.kill() if is_killed else lab.postgres.stop())
     await asyncio.sleep(rng.uniform(0, 2))
     yield
@@ -98,13 +99,13 @@ async def _restart_postgres(is_killed: bool, lab: Lab, rng: Random) -> AsyncIter
 
 
 @asynccontextmanager
-async def _end_connections(lab: Lab, rng: Random) -> AsyncIterator[None]:
-    await lab.postgres.rows(_END_CONNECTIONS)
+async def _end_connections(lab: LabWithServers, rng: Random) -> AsyncIterator[None]:
+    await lab.rows(_END_CONNECTIONS)
     yield
 
 
 @asynccontextmanager
-async def _swallow_connections(lab: Lab, rng: Random) -> AsyncIterator[None]:
+async def _swallow_connections(lab: LabWithServers, rng: Random) -> AsyncIterator[None]:
     """The server is gone and its clients are not told; new connections pass."""
     lab.postgres.proxy.swallow()
     yield

@@ -86,7 +86,7 @@ class Storm:
             await asyncio.gather(load, striking, deeds, return_exceptions=True)
         await self._canaries.end()
         await self._calm()
-        findings = await check(self._lab.postgres.rows, self._ledger)
+        findings = await check(self._lab.rows, self._ledger)
         if unfinished:
             findings.stuck["a person is not through"] = list(unfinished)
         await self._judge_calls(findings)
@@ -127,7 +127,7 @@ class Storm:
         print(f": {this.recovered - this.mended:.1f} s, {self._messages} messages", flush=True)
 
     async def _count(self) -> None:
-        (row,) = await self._lab.postgres.rows("SELECT count(*) FROM messages")
+        (row,) = await self._lab.rows("SELECT count(*) FROM messages")
         self._messages = row["count"]
 
     async def _come_to_an_end(self, load: "asyncio.Task[None]") -> Sequence[str]:
@@ -146,12 +146,12 @@ class Storm:
 
     async def _is_calm(self) -> bool:
         waiting = "SELECT 1 FROM outbox UNION ALL SELECT 1 FROM streams WHERE settled < unsettled LIMIT 1"
-        return not await self._lab.postgres.rows(waiting)
+        return not await self._lab.rows(waiting)
 
     async def _judge_calls(self, findings: Findings) -> None:
         """A call may be made again only because of what ends a worker or its writing."""
         paid_twice = []
-        for call in await made_again(self._lab.postgres.rows, self._lab.models.calls):
+        for call in await made_again(self._lab.rows, self._lab.models.calls):
             causes = [one for one in self._struck if one.fault.repeats and _meets(one, call)]
             if causes:
                 causes[0].repeated += 1

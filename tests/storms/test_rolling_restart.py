@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import httpx2
 import pytest
@@ -24,12 +24,13 @@ from tests.storms.checker import check, made_again
 from tests.storms.client import Client
 from tests.storms.cluster import Cluster, cluster
 from tests.storms.kinds import SEVERAL
-from tests.storms.lab import calling
+from tests.storms.lab import Lab, calling
 from tests.storms.ledger import Ledger, Post
 from tests.storms.listening import listen
 from tests.storms.load import Load
 from tests.storms.models import Models
-from tests.storms.servers import rows_of
+from tests.storms.report import verdict
+from tests.storms.storm import Plan, Storm
 from tests.storms.study import lone_talks
 from tests.storms.waiting import until
 
@@ -43,18 +44,8 @@ pytestmark = [
 
 QUEUES: Final = [ORCHESTRATOR, AGENT_STEPS, *map(provider_queue, ("mock", "openai", "hf-inference"))]
 FEW: Final = {"prompt_builder": 1, "gateway": 2, "orchestrator": 1, "agent_worker": 1}
-
-
-@dataclass(frozen=True)
-class Lab:
-    """A lab of several processes."""
-
-    services: Cluster
-    models: Models
-    database_url: str
-
-    async def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
-        return await rows_of(self.database_url, query, **values)
+# No study goes on meanwhile: only newcomers talk, one after each fault.
+KILLS: Final = Plan(seed=34, messages=4, faults=2, groups={"kill"}, at_once=0)
 
 
 @asynccontextmanager
@@ -88,7 +79,7 @@ async def test_a_rolling_restart_loses_nothing_and_pays_for_nothing_twice(
     tmp_path: Path, fresh_databases: FreshDatabases, amqp_url: str
 ) -> None:
     async with lab_of(dict(SEVERAL), tmp_path, fresh_databases, amqp_url) as running:
-        services, ledger, restarted = running.services, Ledger(), list[str]()
+        services, ledger, restarted = running.cluster, Ledger(), list[str]()
         load = Load(services.gateways, 1, ledger, lambda: len(restarted) == len(services.services))
         working = asyncio.create_task(load.run(at_once=2))
         try:
@@ -142,7 +133,7 @@ class Talker:
 @asynccontextmanager
 async def talking(lab: Lab, *, to: list[str], hearing: list[str]) -> AsyncIterator[Talker]:
     """A person in a study of their own, which ends with the block."""
-    staff = Client(lab.services.gateways, KEY, Random(1))
+    staff = Client(lab.cluster.gateways, KEY, Random(1))
     study = f"/v1/experiments/{(await staff.post('/v1/experiments', lone_talks(1)))['id']}"
     await staff.post(f"{study}/start")
     joined = await staff.post(f"{study}/join")
@@ -162,7 +153,7 @@ async def talking(lab: Lab, *, to: list[str], hearing: list[str]) -> AsyncIterat
 
 
 async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(lab: Lab) -> None:
-    one, other = lab.services.gateways
+    one, other = lab.cluster.gateways
 
     async with talking(lab, to=[one], hearing=[other]) as person:
         await person.says("Hello?")
@@ -170,17 +161,25 @@ async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(
 
 
 async def test_services_that_are_restarted_one_after_another_lose_nothing_and_pay_for_nothing_twice(lab: Lab) -> None:
-    gateways, before = lab.services.gateways, len(lab.models.calls)
+    gateways, before = lab.cluster.gateways, len(lab.models.calls)
 
     async with talking(lab, to=gateways, hearing=gateways) as person:
-        async for name in restart_all(lab.services):
+        async for name in restart_all(lab.cluster):
             await person.says(f"Hello after {name}?")
-        await until(partial(person.has_heard, len(lab.services.services)))
+        await until(partial(person.has_heard, len(lab.cluster.services)))
     await until(partial(_is_calm, lab))
 
     assert not await check(lab.rows, person.ledger)
     assert await made_again(lab.rows, lab.models.calls[before:]) == []
     assert person.client.broken == []
+
+
+async def test_a_storm_that_kills_a_worker_and_an_orchestrator_finds_nothing_wrong(lab: Lab) -> None:
+    outcome = await Storm(lab, KILLS).run()
+
+    assert [one.fault.name for one in outcome.struck] == ["agent-worker killed", "orchestrator killed"]
+    assert not outcome.findings, verdict(outcome)
+    assert not outcome.broken
 
 
 async def _is_calm(lab: Lab) -> bool:
@@ -191,7 +190,7 @@ async def _is_calm(lab: Lab) -> bool:
 
 
 async def test_a_page_of_one_gateway_has_the_policy_and_the_files_of_the_other(lab: Lab) -> None:
-    one, other = lab.services.gateways
+    one, other = lab.cluster.gateways
     async with httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
         pages = [await client.get(f"{gateway}/take/code") for gateway in (one, other)]
         files = re.findall(r'(?:src|href)="(/assets/[^"]+)"', pages[0].text)

@@ -1,4 +1,4 @@
-"""A short storm; the quick ones of its kind are in tests/faults and in `test_rolling_restart.py`."""
+"""A short storm; a quick one, which kills two services, is in `test_rolling_restart.py`."""
 
 from pathlib import Path
 
