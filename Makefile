@@ -67,6 +67,9 @@ ifneq (,$(WITHOUT_MODEL))
 endif
 
 pages: setup .venv/.pages-installed ## Run the tests in the browser that `make test` leaves out: other kinds, widths, languages, networks
+ifneq (,$(shell command -v npm))
+	-@$(MAKE) --no-print-directory web/node_modules/.installed
+endif
 	$(PYTEST) -n auto --dist worksteal -m grid tests/pages $(ARGS)
 
 check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types, import contracts, words and sentences
