@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from parley_lab.base import seeds
 from parley_lab.base import variables as texts
 from parley_lab.base.latin import order_at
-from parley_lab.kinds import OwnView
+from parley_lab.kinds import Json, Member
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
 from parley_lab.kinds.questions.profiles import Task, drawn_profiles
 from parley_lab.kinds.questions.questions import BaseQuestion
@@ -22,12 +22,22 @@ CHANCE: Final = "chance"
 """A draw for the cohort; what is drawn for a participant follows from it and the seat."""
 
 
-def chance_of(view: OwnView) -> tuple[int, str]:
+class Drawn(Protocol):
+    """The part of a member's view from which the drawn rows follow."""
+
+    @property
+    def me(self) -> Member: ...
+
+    @property
+    def draws(self) -> Mapping[str, Json]: ...
+
+
+def chance_of(view: Drawn) -> tuple[int, str]:
     """The seed of the cohort, and the reader's seat."""
     return int(view.draws[CHANCE]), view.me.path.rpartition("/")[2]
 
 
-def number_of(view: OwnView) -> int:
+def number_of(view: Drawn) -> int:
     """The number by which the reader has the next order of a Latin square, from 0: that of the cohort and of the seat.
 
     So seats of one cohort, and equal seats of cohorts, have one order after the other. A person who gets a seat again
@@ -43,7 +53,7 @@ def arrange(things: Sequence[T], order: Order, number: int, rng: Random) -> list
     return rng.sample(things, len(things))
 
 
-def asked_of(stage: StageT, view: OwnView) -> StageT:
+def asked_of(stage: StageT, view: Drawn) -> StageT:
     """The stage with the reader's rows alone, each with the questions and options in the file's order."""
     if stage.rows is None or not stage.is_drawn_of_rows or CHANCE not in view.draws:
         return stage
@@ -60,7 +70,7 @@ def with_profiles(stage: StageT, tasks: Sequence[Task]) -> StageT:
     return stage.with_items([as_item(number, profiles) for number, profiles in enumerate(tasks, start=1)])
 
 
-def profiles_of(stage: AskedOfRows, view: OwnView) -> list[Task]:
+def profiles_of(stage: AskedOfRows, view: Drawn) -> list[Task]:
     """The profiles of the reader, task by task; none where they are not drawn."""
     if stage.rows is None or not stage.rows.attributes or CHANCE not in view.draws:
         return []

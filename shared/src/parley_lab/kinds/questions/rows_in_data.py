@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from parley_lab.base.errors import Problem
-from parley_lab.kinds import Column, Json, OwnView
+from parley_lab.kinds import Column, Json
 from parley_lab.kinds.data import Answered, RowAsked
 from parley_lab.kinds.questions.asked_of_rows import AskedOfRows
-from parley_lab.kinds.questions.drawn_rows import CHANCE, asked_of, row_id_of, with_profiles, with_rows
+from parley_lab.kinds.questions.drawn_rows import CHANCE, Drawn, asked_of, row_id_of, with_profiles, with_rows
 from parley_lab.kinds.questions.own_order import ORDER
 
 StageT = TypeVar("StageT", bound=AskedOfRows)
@@ -25,7 +25,7 @@ def drawn_fields(asked: AskedOfRows) -> dict[str, Any]:
     }
 
 
-def with_drawn(stage: AskedOfRows, view: OwnView, page: Mapping[str, Json]) -> dict[str, Json]:
+def with_drawn(stage: AskedOfRows, view: Drawn, page: Mapping[str, Json]) -> dict[str, Json]:
     """The page with the rows that its reader was asked about, on a stage that draws nothing else."""
     if not stage.is_drawn_of_rows or CHANCE not in view.draws:
         return dict(page)

@@ -20,7 +20,7 @@ from parley_lab.kinds.questions.questions import Unfit
 from parley_lab.kinds.questions.rows_in_data import with_drawn
 from parley_lab.kinds.questions.scripted_rows import fixed_of, problems_of
 from parley_lab.kinds.scripted import PageScripts, filled, suggested
-from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of, view_of
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of, part_of
 from parley_lab.kinds.stages.comprehension.config import CheckedNumber, CheckedQuestion, ComprehensionStage
 
 _TASK: Final = "Answer every question on what you have read. The answers are checked, and you go on when all are right."
@@ -127,7 +127,7 @@ class ComprehensionScripts(PageScripts):
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         moves: dict[tuple[UUID, str], Json] = {}
         for member in (each for each in view.members if each.player == "script" and each.present):
-            attempts = attempts_of(self._stage, view_of(view, member))
+            attempts = attempts_of(self._stage, part_of(view, member))
             if attempts.is_over:
                 continue
             number, questions = len(attempts.given) + 1, attempts.stage.questions
@@ -135,7 +135,7 @@ class ComprehensionScripts(PageScripts):
             form = Form(tuple(Field(asked.id, asked.form_field()) for asked in questions))
             given = filled(form, rng, fixed=fixed_of(attempts.stage, member))
             answer = _all_right(attempts) if member.script_for(self._stage) is None else given
-            moves[member.id, key_of(number)] = with_drawn(self._stage, view_of(view, member), answer)
+            moves[member.id, key_of(number)] = with_drawn(self._stage, part_of(view, member), answer)
         return moves
 
 

@@ -61,7 +61,16 @@ class Attempts:
         return {**last, "attempts": len(self.given), "passed": self.is_passed}
 
 
-def attempts_of(stage: ComprehensionStage, view: OwnView) -> Attempts:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a view of all from which the attempts of one member follow."""
+
+    me: Member
+    draws: Mapping[str, Json]
+    own: Mapping[str, Json]
+
+
+def attempts_of(stage: ComprehensionStage, view: OwnView | Part) -> Attempts:
     numbered = sorted(number for key in view.own if (number := number_of(key)) is not None)
     is_bounded = stage.most_attempts is not None or view.me.player == "person"
     most = stage.most_attempts if is_bounded else AGENT_ATTEMPTS
@@ -69,6 +78,6 @@ def attempts_of(stage: ComprehensionStage, view: OwnView) -> Attempts:
     return Attempts(asked_of(stage, view).without_hidden(), given, most)
 
 
-def view_of(view: LabView, member: Member) -> OwnView:
-    """The part of the view from which the attempts of a member follow."""
-    return OwnView(me=member, draws=view.draws, own=view.answers.get(member.id, {}))
+def part_of(view: LabView, member: Member) -> Part:
+    """The part of this member."""
+    return Part(member, view.draws, view.answers.get(member.id, {}))

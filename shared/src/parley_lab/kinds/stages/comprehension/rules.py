@@ -38,7 +38,7 @@ from parley_lab.kinds.questions.asked_of_rows import columns_compared, in_file, 
 from parley_lab.kinds.questions.choices import Option
 from parley_lab.kinds.questions.own_order import OrderDraws
 from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions, ComprehensionScripts
-from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, view_of
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, part_of
 from parley_lab.kinds.stages.comprehension.config import CheckedChoice, CheckedQuestion, CheckedText, ComprehensionStage
 
 _OF_PAGE: Final = (
@@ -234,7 +234,7 @@ KIND = Comprehension()
 def rows(stage: ComprehensionStage, view: LabView) -> Iterator[dict[str, Json]]:
     """A line for each answer of each attempt."""
     for member in view.members:
-        for number, given in enumerate(attempts_of(stage, view_of(view, member)).given, start=1):
+        for number, given in enumerate(attempts_of(stage, part_of(view, member)).given, start=1):
             for asked in (asked for asked in rows_in_data.as_answered(stage, given).questions if asked.id in given):
                 value = given[asked.id]
                 yield {
