@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from jsonschema import Draft7Validator
@@ -101,14 +101,16 @@ def test_options_of_a_question_of_a_row_have_a_chart_and_parts_of_its_answer_hav
 
 def test_questions_whose_ids_run_into_each_other_have_charts_of_their_own(tmp_path: Path) -> None:
     asked = [("a-b", "c", 1), ("a", "b-c", 2), ("a", "b", 3), ("a", "b-numbers", 4)]
-    lines = [("c1/m1", "", stage, "", name, "How?", "integer", value, "", "valid") for stage, name, value in asked]
+    lines: list[tuple[Any, ...]] = [
+        ("c1/m1", "", stage, "", name, "How?", "integer", value, "", "valid") for stage, name, value in asked
+    ]
     lines.append(("c1/m2", "", "a", "", "b", "How?", "text", "x", "Ex", "valid"))
     write(tmp_path, "answers", ANSWERS, *lines)
 
     found = [one.id for one in chart_heads(tmp_path)]
 
     assert len({*found}) == len(found) == 5
-    assert sorted(chart(tmp_path, one).rows[0][2] for one in found[:-1]) == [1.0, 2.0, 3.0, 4.0]
+    assert {chart(tmp_path, one).rows[0][2] for one in found[:-1]} == {1.0, 2.0, 3.0, 4.0}
 
 
 @pytest.mark.parametrize(("arms", "is_split"), [(1, False), (2, True), (7, True), (8, False)])

@@ -63,6 +63,11 @@ EXCEPTIONS: Final = (
         r"|A mediator goes through no stages\.",
     ),
     Excepted(
+        "A persona whose prompt is shown is one of the experiment, or one that fits its file.",
+        operations=r"POST /v1/experiments/\{experiment_id\}/prompt",
+        says=r"The persona does not fit the experiment\.",
+    ),
+    Excepted(
         "A parameter of a link's address is one that the file of the experiment names.",
         operations=r"POST /v1/join/\{code\}|POST /v1/experiments/\{experiment_id\}/join",
         says=r"The study does not keep all of these parameters\.",
