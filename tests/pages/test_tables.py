@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Final
 
 import pytest
-from playwright.async_api import Error, Page, expect
+from playwright.async_api import Error, Page, Route, expect
 
 from parley_lab.testing.quick import quick_first
 from tests.pages.accessible import faults
@@ -71,3 +71,21 @@ async def test_nothing_of_a_table_is_cut_off_in_a_narrow_window(
         fields = table.get_by_role("row").nth(1).locator("th, td")
         assert await table.get_by_role("columnheader").count() == await fields.count()
         await expect(table.get_by_role("row").last.get_by_role("rowheader")).to_have_count(1)
+
+
+@pytest.mark.grid
+async def test_a_stock_stays_closed_until_the_lab_has_asked_for_a_look(page: Page, lab: RunningLab) -> None:
+    """A page may be read before the cohort is settled, which asks."""
+
+    async def without_forms(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "forms": []})
+
+    await page.route("**/v1/me/stages/*", without_forms)
+    experiment = lab.started(example_of("stock_info"))
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.locator("main .button").first.click()
+    await page.wait_for_url("**/take/*")
+
+    await expect(page.get_by_role("button", name="Look at Alpha Rail")).to_be_visible()
+    await expect(page.get_by_role("table", include_hidden=True)).to_have_count(0)

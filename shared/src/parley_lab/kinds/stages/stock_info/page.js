@@ -23,9 +23,10 @@ function Stock({ stage, stock, form }) {
     await stage.act(() => stage.api.post(`/v1/me/asks/${form.ask_id}/answer`, { answer: { viewed: true } }));
     setBusy(false);
   }
-  if (form !== null) {
+  // The page may be read before the lab has asked for the looks.
+  if (form !== null || (stage.isCurrent && !stock.is_viewed)) {
     return html`<section class="card"><h2>${stock.name}</h2>
-      <p>${h(Button, { kind: "quiet", isBusy, onPress: look, children: say("look_at", { name: stock.name }) })}</p></section>`;
+      <p>${h(Button, { kind: "quiet", isBusy: isBusy || form === null, onPress: look, children: say("look_at", { name: stock.name }) })}</p></section>`;
   }
   const days = stock.prices.map((/** @type {any} */ one) => one.day);
   return html`<section class="card"><h2>${stock.name}</h2>
