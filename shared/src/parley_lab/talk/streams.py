@@ -125,6 +125,8 @@ async def safe_seq(session: ReadSession, positions: Mapping[UUID, int], before: 
 log = structlog.get_logger(__name__)
 _AGAIN_SECONDS: Final = 1.0
 _SILENCE_SECONDS: Final = 5.0
+STILL_LISTENING: Final = "SELECT 1 AS still_listening"
+"""The statement by which a connection that listens finds a server that is gone; no other connection sends it."""
 
 
 async def hear_facts(
@@ -148,7 +150,7 @@ async def hear_facts(
                         _tell(hear_typing if notification.channel == TYPING_CHANNEL else hear, notification)
                     # No notification came, or the server is gone silently.
                     with hang_up_after(connection, STATEMENT_SECONDS):
-                        await connection.execute("SELECT 1")
+                        await connection.execute(STILL_LISTENING)
         except DriverError as error:
             log.warning("facts.not_heard", reason=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from parley_lab.gateway.testing import Api, assert_fits, schema_of_stream
 from parley_lab.store.session import Database
+from parley_lab.talk.streams import STILL_LISTENING
 from parley_lab.testing.network import WITHOUT_TLS
 
 
@@ -25,11 +26,10 @@ class Sent:
     data: Any
 
 
-# A connection that listens asks `SELECT 1` after a while of silence.
 _HEARING = text(
     """
     SELECT count(*) AS gateways FROM pg_stat_activity
-    WHERE datname = current_database() AND state = 'idle' AND (query LIKE 'LISTEN %' OR query = 'SELECT 1')
+    WHERE datname = current_database() AND state = 'idle' AND (query LIKE 'LISTEN %' OR query = :still_listening)
     """
 )
 
@@ -39,7 +39,7 @@ async def until_hearing(database: Database, gateways: int = 1) -> None:
     async with asyncio.timeout(10):
         while True:
             async with database.read() as session:
-                if (await session.one(_HEARING)).gateways >= gateways:
+                if (await session.one(_HEARING, {"still_listening": STILL_LISTENING})).gateways >= gateways:
                     return
 
 
