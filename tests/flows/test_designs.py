@@ -60,7 +60,9 @@ def vignettes(tables: Tables) -> None:
     read = [one for one in tables["answers"] if one["stage"] == "read" and not one["key"]]
     assert Counter(one["place"] for one in read) == {"1": COUNT, "2": COUNT}
     assert {one["label"] for one in read} == {
-        f"In a case {one['actor']} {one['act']}. Who acts?" for row, one in rows.items() if row in _rows_of(read)
+        f"In a case {one['actor']} {one['act']}. Which person acts?"
+        for row, one in rows.items()
+        if row in _rows_of(read)
     }
 
 

@@ -1,5 +1,5 @@
-"""Who is there: live streams and requests are signs of life, and a person who gives none for long is gone. Rows, so
-that no restart matters.
+"""The presence of people: a live stream or a request shows that a person is there; a person without either for long is
+gone. Presence is stored in rows, so a restart loses nothing.
 
 A gateway notes every few seconds whose streams it has. A member is gone only if a gateway has been there for as long as
 they have not: when all of them were away, everybody gets as long as they need to come back.

@@ -56,8 +56,8 @@ async def _end(session: Session, cohort: CohortState, stage: StageConfig, now: d
 
 
 def outcome_of(stage: StageConfig, cohort: CohortState) -> WaitOutcome:
-    """What comes of a wait whose time is up. Once people are released, those who come later are, too, unless others get
-    the seats of those who were.
+    """The outcome of a waiting room whose time is up. Once people are released, people who come later are
+    released, too, unless the file gives the seats of released people to others.
 
     Agents count as if they had come: they are on their way, and nothing but their failure stops them. Where the file
     has no limit, an experimenter has ended the wait, for those who have come.

@@ -21,7 +21,7 @@ export function Elsewhere({ onTake }) {
     <p class="actions">${h(Button, { onPress: onTake, children: say("use_this_tab") })}</p></main>`;
 }
 
-/** The stage is not open yet. The stream tells of those who come and go. @param {{ page: any, me: any, children: any }} props */
+/** The page of a stage that is not open yet. The live stream reports people who come and go. @param {{ page: any, me: any, children: any }} props */
 export function Waiting({ page, me, children }) {
   const { waiting } = me;
   const lock = waiting?.expected != null ? waiting : page.lock;
